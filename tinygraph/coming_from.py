@@ -51,6 +51,7 @@ OTHER = _rows(
         sizes
     batch_norm: without `cudnn_enabled`
     binary_cross_entropy_with_logits kl_div: as in `nn.functional`
+    cosine_similarity: the gradient where a vector is shorter than `eps` is that of the formula
     compile: makes a plan of a training step, and has options of its own: see the page on plans
     Generator: draws other numbers than PyTorch from the same seed, the same ones on every device
     conv_transpose1d conv_transpose2d: `output_padding` is less than the stride
@@ -88,11 +89,11 @@ OTHER = _rows(
     BatchNorm1d BatchNorm2d: `momentum` is a number, never None
     Buffer: a leaf that keeps its shape and dtype
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
-    InstanceNorm1d InstanceNorm2d: of batches; without running statistics, so no `momentum`
+    InstanceNorm1d InstanceNorm2d: of batches; without running statistics
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
     Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
     Upsample: nearest, nearest-exact, linear and bilinear, at exact places, where PyTorch rounds
-        them to float32; no `recompute_scale_factor`
+        them to float32
 """,
         "nn.functional": """
     log_softmax softmax: without `dim`, the last axis; PyTorch warns, and takes axis 1 of four;

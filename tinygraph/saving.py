@@ -62,7 +62,7 @@ def save(obj: Any, path: str | Path) -> Path:
     ...     path = tg.save({"model": model.state_dict(), "epoch": 3}, f"{folder}/a.safetensors")
     ...     found = tg.load(path)
     >>> model.load_state_dict(found["model"]), found["epoch"]
-    (IncompatibleKeys(missing=[], unexpected=[]), 3)
+    (IncompatibleKeys(missing_keys=[], unexpected_keys=[]), 3)
     """
     return save_arrays(path, obj if _is_plain(obj) else packed(obj))
 

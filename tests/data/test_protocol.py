@@ -225,7 +225,8 @@ def test_shuffle_is_the_random_sampler():
 
 
 def test_what_changes_nothing_is_taken():
-    assert [b.item() for b in DataLoader([5], pin_memory=True)] == [5]
+    taken = {"pin_memory": True, "pin_memory_device": "cuda", "in_order": False}
+    assert [b.item() for b in DataLoader([5], **taken)] == [5]
 
 
 def test_the_first_batch_moves_nothing():

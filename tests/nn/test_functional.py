@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 import tinygraph.nn.functional as F
 from tinygraph import nn, ops
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.ops.shared.spelling import INPLACE
 
 RNG = np.random.default_rng(0)
@@ -57,6 +57,29 @@ def test_batch_norm_takes_statistics_first():
 def test_pad_counts_from_the_last_axis(widths, pairs):
     expected = np.pad(LOGITS, pairs, constant_values=7)
     np.testing.assert_array_equal(F.pad(LOGITS, widths, value=7).value, expected)
+
+
+@pytest.mark.parametrize(
+    ("widths", "expected"),
+    [
+        ((-1, 0), LOGITS[:, 1:]),
+        ((1, -2), np.pad(LOGITS[:, :1], ((0, 0), (1, 0)))),
+        ((0, 0, -3, -1), LOGITS[:0]),
+    ],
+)
+def test_negative_widths_cut(widths, expected):
+    x = tg.Tensor(LOGITS, requires_grad=True)
+    y = F.pad(x, widths)
+    np.testing.assert_array_equal(y.value, expected)
+    y.sum().backward()
+    assert x.grad.sum() == np.isin(LOGITS, expected).sum()
+
+
+def test_more_is_not_cut_than_there_is():
+    with pytest.raises(ShapeError, match="at most 3 elements cut off axis 1, got \\(-2, -2\\)"):
+        F.pad(LOGITS, (-2, -2))
+    with pytest.raises(ArgumentError, match="pad_width: expected 0 or more"):
+        F.pad(LOGITS, (-1, 0), "reflect")
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,11 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
         IMAGES,
         lambda x: tg.interpolate(x, (9, 4), mode="bilinear", align_corners=True),
     ),
+    (
+        nn.Upsample(None, 1.5, "bilinear", False, True),
+        IMAGES,
+        lambda x: tg.interpolate(x, None, 1.5, "bilinear", False, True),
+    ),
     (nn.UpsamplingNearest2d(8), IMAGES, lambda x: tg.interpolate(x, 8)),
     (
         nn.UpsamplingBilinear2d(None, 1.5),
@@ -119,6 +124,11 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.GroupNorm(2, 4, bias=False), IMAGES, lambda x, w: tg.group_norm(x, 2, w)),
     (nn.InstanceNorm1d(4, affine=True, bias=False), TABLE, lambda x, w: tg.instance_norm(x, w)),
     (nn.InstanceNorm1d(4, affine=True), TABLE, lambda x, *a: tg.instance_norm(x, *a)),
+    (
+        nn.InstanceNorm1d(4, 0.1, 0.3, True, False),
+        TABLE,
+        lambda x, *a: tg.instance_norm(x, *a, 0.1),
+    ),
     (nn.ReLU(), ROWS, tg.relu),
     (nn.Sigmoid(), ROWS, tg.sigmoid),
     (nn.Tanh(), ROWS, tg.tanh),
@@ -278,3 +288,43 @@ def test_gradients_reach_the_parameters():
     loss = nn.MSELoss()(net(tg.ones((2, 1, 6, 6))), np.ones((2, 2, 2, 2), np.float32) * 9)
     loss.backward()
     assert all(p.grad is not None and p.grad.shape == p.shape for p in net.parameters())
+
+
+@pytest.mark.parametrize(
+    ("layer", "target"),
+    [
+        (nn.CrossEntropyLoss(), np.array([0, 2])),
+        (nn.NLLLoss(), np.array([0, 2])),
+        *[(kind(), np.full((2, 3), 0.25)) for kind in (nn.BCELoss, nn.BCEWithLogitsLoss)],
+        *[(kind(), np.full((2, 3), 0.25)) for kind in (nn.MSELoss, nn.L1Loss, nn.KLDivLoss)],
+        *[(kind(), np.full((2, 3), 0.25)) for kind in (nn.HuberLoss, nn.SmoothL1Loss)],
+    ],
+    ids=repr,
+)
+def test_losses_take_pytorchs_names(layer, target):
+    x = np.full((2, 3), 0.5)
+    assert layer(input=x, target=target).item() == layer(x, target).item()
+
+
+def test_cosine_similarity_takes_pytorchs_names():
+    assert nn.CosineSimilarity(0)(x1=[1.0, 0.0], x2=[2.0, 0.0]).item() == 1
+
+
+@pytest.mark.parametrize("size", [(9, 12), [10, 12], (2, 4, 10, 13)])
+def test_a_transposed_convolution_of_a_size(size):
+    layer, x = nn.ConvTranspose2d(3, 4, 3, (2, 3), (1, 0), dilation=(1, 2)), tg.ones((2, 3, 5, 3))
+    same = nn.ConvTranspose2d(
+        3, 4, 3, (2, 3), (1, 0), (size[-2] - 9, size[-1] - 11), dilation=(1, 2)
+    )
+    same.load_state_dict(layer.state_dict())
+    y = layer(x, output_size=size)
+    assert y.shape == (2, 4, *size[-2:])
+    np.testing.assert_array_equal(y.value, same(x).value)
+
+
+@pytest.mark.parametrize("size", [(8, 12), (9, 14), (9,), 9])
+def test_a_size_that_is_out_of_reach(size):
+    layer = nn.ConvTranspose2d(3, 4, 3, (2, 3), (1, 0), dilation=(1, 2))
+    expected = r"ConvTranspose2d: output_size: expected from \(9, 11\) to \(10, 13\), got"
+    with pytest.raises(ShapeError, match=expected):
+        layer(tg.ones((2, 3, 5, 3)), size)

@@ -144,7 +144,15 @@ def test_everything_is_exported():
         (lambda: nn.LayerNorm(()), "normalized_shape"),
         (lambda: nn.RMSNorm(()), "RMSNorm: normalized_shape"),
         (lambda: nn.GroupNorm(3, 8), "GroupNorm: num_groups: expected a divisor"),
+        (
+            lambda: nn.ConvTranspose1d(2, 2, 3, padding_mode="circular"),
+            "ConvTranspose1d: padding_mode: expected 'zeros'",
+        ),
         (lambda: nn.InstanceNorm1d(0), "InstanceNorm1d: num_features"),
+        (
+            lambda: nn.InstanceNorm2d(2, track_running_stats=True),
+            "InstanceNorm2d: track_running_stats: expected False",
+        ),
         (lambda: nn.LayerNorm((2, 0)), "normalized_shape: expected an int of at least 1, got 0"),
         (lambda: nn.LayerNorm(2, eps=-1), "LayerNorm: eps"),
         (lambda: nn.Unflatten(1, (2.5,)), "Unflatten: shape"),

@@ -205,8 +205,8 @@ def test_the_diff_lists_everything_and_nothing_changes():
 def test_not_strict_passes_over_names_but_not_over_shapes():
     net = Net()
     found = net.load_state_dict({"tied": np.array([4.0], np.float32), "other": 1}, strict=False)
-    assert found.unexpected == ["other"]
-    assert found.missing == ["block.count", *NAMES[2:]]
+    assert found.unexpected_keys == ["other"]
+    assert found.missing_keys == ["block.count", *NAMES[2:]]
     assert net.tied.item() == 4
     with pytest.raises(CheckpointError, match=r"tied: expected float32 \(1,\), got float32 \(2,\)"):
         net.load_state_dict({"tied": np.ones(2, np.float32)}, strict=False)

@@ -38,9 +38,9 @@ def test_a_buffer_that_is_not_persistent_moves_and_is_not_saved():
     assert str(module.mask.device) == str(module.offset.device) == "emulator"
     state = module.state_dict()
     assert list(state) == ["scale", "offset", "inner.weight", "inner.bias"]
-    assert Scaled().load_state_dict(state).missing == []
+    assert Scaled().load_state_dict(state).missing_keys == []
     found = Scaled().load_state_dict({**state, "mask": np.ones(1, "f4")}, strict=False)
-    assert found.unexpected == ["mask"]
+    assert found.unexpected_keys == ["mask"]
 
 
 def test_own_leaves_and_prefixes():

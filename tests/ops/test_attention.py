@@ -128,12 +128,34 @@ class TestScaledDotProductAttention(OpContract):
         Bad("mask", (Q, K, V, np.ones((5, 5), bool)), {}, ShapeError, "(5, 5) and (2, 3, 5)"),
         Bad("mask", (Q, K, V, np.ones((2, 1, 1, 5), bool)), {}, ShapeError, "attn_mask: expected"),
         Bad("both", (Q, K, V, np.ones((3, 5), bool), 0.0, True), {}, ArgumentError, "is_causal"),
-        Bad("gqa", (Q, K, V), {"enable_gqa": True}, ArgumentError, "enable_gqa"),
+        Bad(
+            "no heads", (Q[0], K[0], V[0]), {"enable_gqa": True}, ShapeError, "key: expected heads"
+        ),
+        Bad("heads", (Q, K[:0], V), {"enable_gqa": True}, ShapeError, "divide those of query"),
         Bad("scale", (Q, K, V), {"scale": math.nan}, ArgumentError, "scale"),
         Bad("dropout", (Q, K, V), {"dropout_p": 2.0}, ArgumentError, "dropout_p"),
         Bad("integers", (Q.astype(int), K, V), {}, DtypeError, "float32 or float64"),
         Bad("dtypes", (Q, K, V.astype("f4")), {}, DtypeError, "expected float32"),
     ]
+
+    def test_queries_that_share_a_head(self, device):
+        q, k, v = numbers(0, (2, 6, 3, 2)), numbers(1, (2, 3, 4, 2)), numbers(2, (2, 2, 4, 3))
+        leaves = [tg.Tensor(a, device=device, requires_grad=True) for a in (q, k, v)]
+        y = tg.scaled_dot_product_attention(*leaves, enable_gqa=True)
+        gy = numbers(3, y.shape)
+        y.backward(gy)
+        sums = [np.zeros(a.shape) for a in (q, k, v)]
+        for head in range(6):
+            heads = head, head // 2, head // 3
+            parts = zip((q, k, v), heads, strict=True)
+            alone = [tg.Tensor(a[:, h], requires_grad=True) for a, h in parts]
+            expected = tg.scaled_dot_product_attention(*alone)
+            np.testing.assert_allclose(y.numpy()[:, head], expected.value, rtol=1e-6, atol=1e-12)
+            expected.backward(gy[:, head])
+            for total, h, leaf in zip(sums, heads, alone, strict=True):
+                total[:, h] += leaf.grad
+        for leaf, total in zip(leaves, sums, strict=True):
+            np.testing.assert_allclose(leaf.device.to_numpy(leaf.grad), total, 1e-6, 1e-12)
 
     def test_scores_beyond_what_exp_can_hold(self, device):
         q, k = tg.Tensor([[1e4]], device=device), tg.Tensor([[1.0], [2.0]], device=device)

@@ -29,6 +29,7 @@ def resizing_problems(draw):
             if axes == 1
             else draw(st.one_of(factor, st.tuples(factor, factor)))
         )
+        kwargs["recompute_scale_factor"] = draw(st.sampled_from((None, False, True)))
         if kwargs["scale_factor"] == 0.5 and x.shape[2] < 2:
             kwargs["scale_factor"] = 2.0
     else:
@@ -89,5 +90,13 @@ class TestInterpolate(OpContract):
         Bad("images", (X, 2), {"mode": "linear"}, ArgumentError, "bilinear for images"),
         Bad("sequences", (X[0], 2), {"mode": "bilinear"}, ArgumentError, "linear for (N, C, L)"),
         Bad("corners", (X, 2), {"align_corners": True}, ArgumentError, "None or False for nearest"),
+        Bad(
+            "a factor of a size",
+            (X, 2),
+            {"recompute_scale_factor": True},
+            ArgumentError,
+            "recompute_scale_factor: expected False with a size",
+        ),
+        Bad("antialias", (X, 2), {"antialias": True}, ArgumentError, "Way out: an average first"),
         Bad("integers", (X.astype(int), 2), {}, DtypeError, "float32 or float64"),
     ]

@@ -8,6 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.reference import elementwise
 from tests.unary_contract import INTEGERS, UnaryContract, edges
+from tinygraph.errors import ArgumentError, DtypeError
 
 inf, nan = math.inf, math.nan
 
@@ -61,6 +62,28 @@ class TestRound(UnaryContract):
         edges((0.5, 0.0, 0.0), (1.5, 2.0, 0.0), (2.5, 2.0, 0.0), (-0.5, -0.0, 0.0)),
         edges((0.49999999999999994, 0.0, 0.0), (4503599627370497.5, 4503599627370498.0, 0.0)),
     ]
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 1, 2])
+def test_so_many_decimals(decimals, device):
+    numbers = [1.118, 126.5, -0.26, -1249.75, inf, -inf]
+    x = tg.Tensor(numbers, dtype=np.float64, device=device, requires_grad=True)
+    y = tg.round(x, decimals=decimals)
+    finite = [round(v, decimals) for v in numbers[:4]]
+    np.testing.assert_allclose(y.numpy(), [*finite, inf, -inf], rtol=1e-15)
+    y[:4].sum().backward()
+    assert not x.device.to_numpy(x.grad).any()
+
+
+def test_decimals_of_integers():
+    x = tg.Tensor([15, -7])
+    assert x.round(decimals=2).numpy().tolist() == [15, -7]
+    with pytest.raises(ArgumentError, match="round: decimals: expected 0 or more for integers"):
+        tg.round(x, decimals=-1)
+    with pytest.raises(DtypeError, match="round: x"):
+        tg.round(tg.Tensor([True]), decimals=1)
+    with pytest.raises(ArgumentError, match="round: decimals"):
+        tg.round(x, decimals=0.5)
 
 
 @pytest.mark.parametrize("function", [tg.floor, tg.ceil, tg.trunc, tg.round])

@@ -59,16 +59,25 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return conv2d(x[:, :, None], w[:, :, None], b, *settings)[:, :, 0]
 
 
-def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+):
     """Output by output: the pixels that it reads, by exact fractions, and their shares."""
     if x.ndim == 3:
         scales, sizes = (None if v is None else (1, v) for v in (scale_factor, size))
-        return interpolate(x[:, :, None], sizes, scales, mode, align_corners)[:, :, 0]
+        rest = mode, align_corners, recompute_scale_factor
+        return interpolate(x[:, :, None], sizes, scales, *rest)[:, :, 0]
     ratios, out = [], []
     for a, n in enumerate(x.shape[2:]):
         factor = None if scale_factor is None else Fraction(as_pair(scale_factor)[a])
         out.append(as_pair(size)[a] if factor is None else math.floor(n * factor))
-        ratios.append(Fraction(n, out[a]) if factor is None else 1 / factor)
+        by_sizes = factor is None or recompute_scale_factor
+        ratios.append(Fraction(n, out[a]) if by_sizes else 1 / factor)
     y = np.zeros((*x.shape[:2], *out))
     for n, c, *place in np.ndindex(y.shape):
         reads = [

@@ -58,7 +58,8 @@ class DataLoader:
     collate_fn : callable, optional
         Makes a batch of a list of samples; by default `default_collate`, which gives Tensors.
     pin_memory : bool
-        Taken, and changes nothing: what goes to a GPU goes through pinned memory anyway.
+        Taken, and changes nothing: what goes to a GPU goes through pinned memory anyway.  Of
+        `pin_memory_device` and `in_order` the same is true: batches come in order always.
     drop_last : bool
         Leave out the last batch where it is smaller.
     timeout : float
@@ -131,6 +132,8 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
         seed: int = 0,
         prefetch: int = 0,
         device: str | Device | None = None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.checks import one_of, whole
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
@@ -17,7 +17,7 @@ from tinygraph.ops.conv_transpose2d import conv_transpose1d, conv_transpose2d
 from tinygraph.ops.pad import pad
 from tinygraph.ops.shared.sequences import along
 from tinygraph.parameter import Parameter
-from tinygraph.shapes import Pair, padding_2d, pair, windows
+from tinygraph.shapes import Pair, Shape, integers, padding_2d, pair, windows
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -237,16 +237,36 @@ class TransposedConvolution(Convolution):
         groups: int = 1,
         bias: bool = True,
         dilation: int | tuple[int, ...] = 1,
+        padding_mode: str = "zeros",
         *,
         dtype: Any = np.float32,
     ) -> None:
+        one_of(type(self).__name__, "padding_mode", padding_mode, ("zeros",))
         slides = stride, padding, dilation
         super().__init__(in_channels, out_channels, kernel_size, *slides, groups, bias, dtype=dtype)
         self.output_padding = self._each("output_padding", output_padding, 0)
 
-    def forward(self, x: Operand) -> Tensor:
-        slides = self.stride, self.padding, self.output_padding, self.groups, self.dilation
+    def forward(self, x: Operand, output_size: int | Sequence[int] | None = None) -> Tensor:
+        x, extra = as_tensor(x), self.output_padding
+        if output_size is not None:
+            extra = self._extra(x.shape[-self.axes :], output_size)
+        slides = self.stride, self.padding, extra, self.groups, self.dilation
         return type(self).function(x, self.weight, self.bias, *slides)
+
+    def _extra(self, sizes: Shape, output_size: int | Sequence[int]) -> tuple[int, ...]:
+        """The output padding that gives an output of that size."""
+        layer = type(self).__name__
+        wanted = integers(layer, "output_size", output_size)[-self.axes :]
+        settings = zip(
+            sizes, self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+        )
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]
+        most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
+        fits = zip(least, wanted, most, strict=False)
+        if len(wanted) != self.axes or not all(low <= n <= high for low, n, high in fits):
+            expected = f"from {tuple(least)} to {tuple(most)}"
+            raise ShapeError(layer, "output_size", expected, repr(output_size))
+        return tuple([n - low for n, low in zip(wanted, least, strict=True)])
 
 
 class ConvTranspose2d(TransposedConvolution):
@@ -259,6 +279,7 @@ class ConvTranspose2d(TransposedConvolution):
     kernel_size, stride, padding, output_padding, dilation : int or (vertical, horizontal)
     groups : int
     bias : bool
+    padding_mode : "zeros"
     dtype : dtype
         Of the parameters; the input must have it too.
 

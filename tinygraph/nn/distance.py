@@ -29,5 +29,5 @@ class CosineSimilarity(Module):
         self.axis = axis
         self.eps = number("CosineSimilarity", "eps", eps, 0)
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return cosine_similarity(x, y, self.axis, self.eps)
+    def forward(self, x1: Operand, x2: Operand) -> Tensor:
+        return cosine_similarity(x1, x2, self.axis, self.eps)

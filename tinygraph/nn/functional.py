@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tinygraph.ops as ops
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.lazy import lazy
 from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -55,7 +55,8 @@ def pad(  # type: ignore[no-redef]
     input : Tensor
         Any shape and dtype.
     pad : sequence of int
-        Before and after the last axis, then before and after the last but one, ...
+        Before and after the last axis, then before and after the last but one, ...  With mode
+        constant negative ones cut so many elements off.
     mode : {"constant", "reflect", "replicate", "circular"}
     value : float, optional
         What the border holds; 0 without it.
@@ -64,6 +65,8 @@ def pad(  # type: ignore[no-redef]
     ------
     ArgumentError
         An odd number of widths, more than two for each axis, or an unknown mode.
+    ShapeError
+        More is cut off than there is.
 
     Examples
     --------
@@ -77,5 +80,20 @@ def pad(  # type: ignore[no-redef]
         raise ArgumentError("pad", "pad", expected, pad)
     pairs = [(widths[i], widths[i + 1]) for i in range(0, len(widths), 2)]
     pairs += [(0, 0)] * (x.ndim - len(pairs))
-    filled = 0.0 if value is None else value
-    return ops.pad(x, tuple(pairs[::-1]), filled, mode) if pairs else x
+    pairs, filled = pairs[::-1], 0.0 if value is None else value
+    if mode == "constant" and [n for n in widths if n < 0]:
+        x, pairs = _cut(x, pairs)
+    return ops.pad(x, tuple(pairs), filled, mode) if pairs else x
+
+
+def _cut(x: Tensor, pairs: list[tuple[int, int]]) -> tuple[Tensor, list[tuple[int, int]]]:
+    """What negative widths leave of an array, and the other widths."""
+    less = [(before * (before < 0), after * (after < 0)) for before, after in pairs]
+    kept = []
+    for axis, (size, (before, after)) in enumerate(zip(x.shape, less, strict=True)):
+        if size + before + after < 0:
+            expected = f"at most {size} elements cut off axis {axis}"
+            raise ShapeError("pad", "pad", expected, (before, after))
+        kept.append(slice(-before, size + after))
+    rest = zip(pairs, less, strict=True)
+    return x[tuple(kept)], [(b - cut_b, a - cut_a) for (b, a), (cut_b, cut_a) in rest]

@@ -15,8 +15,8 @@ from tinygraph.tensor import Tensor
 class IncompatibleKeys(NamedTuple):
     """What `load_state_dict(strict=False)` passed over."""
 
-    missing: list[str]
-    unexpected: list[str]
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 def fitting(

@@ -84,9 +84,9 @@ class CrossEntropyLoss(Weighted):
         smoothing = number("CrossEntropyLoss", "label_smoothing", label_smoothing, 0, 1)
         self.label_smoothing = smoothing
 
-    def forward(self, logits: Operand, labels: Operand) -> Tensor:
+    def forward(self, input: Operand, target: Operand) -> Tensor:
         settings = self.weight, self.ignore_index, self.reduction, self.label_smoothing
-        return cross_entropy(logits, labels, *settings)
+        return cross_entropy(input, target, *settings)
 
 
 class NLLLoss(Weighted):
@@ -118,16 +118,16 @@ class NLLLoss(Weighted):
         super().__init__(weight, reduction)
         self.ignore_index = ignore_index
 
-    def forward(self, log_probabilities: Operand, labels: Operand) -> Tensor:
+    def forward(self, input: Operand, target: Operand) -> Tensor:
         settings = self.weight, self.ignore_index, self.reduction
-        return nll_loss(log_probabilities, labels, *settings)
+        return nll_loss(input, target, *settings)
 
 
 class BCELoss(Weighted):
     """Cross-entropy between probabilities and labels 0 or 1: see `tg.binary_cross_entropy`."""
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return binary_cross_entropy(x, y, self.weight, self.reduction)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return binary_cross_entropy(input, target, self.weight, self.reduction)
 
 
 class BCEWithLogitsLoss(Weighted):
@@ -151,16 +151,16 @@ class BCEWithLogitsLoss(Weighted):
         super().__init__(weight, reduction)
         self.pos_weight = None if pos_weight is None else Buffer(as_tensor(pos_weight).numpy())
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
+    def forward(self, input: Operand, target: Operand) -> Tensor:
         settings = self.weight, self.reduction, self.pos_weight
-        return binary_cross_entropy_with_logits(x, y, *settings)
+        return binary_cross_entropy_with_logits(input, target, *settings)
 
 
 class MSELoss(Loss):
     """Mean squared error: see `tg.mse_loss`."""
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return mse_loss(x, y, self.reduction)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return mse_loss(input, target, self.reduction)
 
 
 class HalfSquaredError(Loss):
@@ -180,15 +180,15 @@ class HalfSquaredError(Loss):
     def __init__(self, reduction: str = "sum") -> None:
         super().__init__(reduction)
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return half_squared_error(x, y, self.reduction)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return half_squared_error(input, target, self.reduction)
 
 
 class L1Loss(Loss):
     """Mean absolute error: see `tg.l1_loss`."""
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return l1_loss(x, y, self.reduction)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return l1_loss(input, target, self.reduction)
 
 
 class HuberLoss(Loss):
@@ -207,8 +207,8 @@ class HuberLoss(Loss):
         super().__init__(reduction)
         self.delta = number("HuberLoss", "delta", delta, above=0)
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return huber_loss(x, y, self.reduction, self.delta)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return huber_loss(input, target, self.reduction, self.delta)
 
 
 class SmoothL1Loss(Loss):
@@ -227,8 +227,8 @@ class SmoothL1Loss(Loss):
         super().__init__(reduction)
         self.beta = number("SmoothL1Loss", "beta", beta, 0)
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return smooth_l1_loss(x, y, self.reduction, self.beta)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return smooth_l1_loss(input, target, self.reduction, self.beta)
 
 
 class KLDivLoss(Loss):
@@ -248,5 +248,5 @@ class KLDivLoss(Loss):
         super().__init__(reduction)
         self.log_target = bool(log_target)
 
-    def forward(self, x: Operand, y: Operand) -> Tensor:
-        return kl_div(x, y, self.reduction, self.log_target)
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return kl_div(input, target, self.reduction, self.log_target)

@@ -234,7 +234,7 @@ class Module(Tree):
         Returns
         -------
         IncompatibleKeys
-            `.missing` and `.unexpected`: the names that were passed over; empty when strict.
+            `.missing_keys` and `.unexpected_keys`: names that were passed over; none when strict.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Module(Tree):
         >>> from tinygraph import nn
         >>> a, b = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> b.load_state_dict(a.state_dict())
-        IncompatibleKeys(missing=[], unexpected=[])
+        IncompatibleKeys(missing_keys=[], unexpected_keys=[])
         >>> bool((a.weight.value == b.weight.value).all())
         True
         """

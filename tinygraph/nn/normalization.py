@@ -138,8 +138,12 @@ class GroupNorm(Module):
     num_channels : int
     eps : float
         Added to the variance.
+    momentum : float
+        Taken as PyTorch has it, and changes nothing without running statistics.
     affine : bool
         Whether there is a scale for each channel.
+    track_running_stats : False
+        There are no running statistics.
     bias : bool
         Whether there is a shift too.
     dtype : dtype
@@ -195,12 +199,17 @@ class InstanceNorm(Module):
         self,
         num_features: int,
         eps: float = 1e-5,
-        *,
+        momentum: float | None = 0.1,
         affine: bool = False,
+        track_running_stats: bool = False,
+        *,
         bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         layer = type(self).__name__
+        if track_running_stats:
+            way_out = "each channel of each sample is normalised by itself, in training or not"
+            raise ArgumentError(layer, "track_running_stats", "False", True, way_out)
         self.num_features = whole(layer, "num_features", num_features)
         self.eps = number(layer, "eps", eps, 0)
         ones = np.ones(self.num_features, dtype)
@@ -229,8 +238,12 @@ class InstanceNorm1d(InstanceNorm):
         C.
     eps : float
         Added to the variance.
+    momentum : float
+        Taken as PyTorch has it, and changes nothing without running statistics.
     affine : bool
         Whether there is a scale for each channel.
+    track_running_stats : False
+        There are no running statistics.
     bias : bool
         Whether there is a shift too.
     dtype : dtype

@@ -22,7 +22,7 @@ class Upsample(Module):
     scale_factor : float or (vertical, horizontal), optional
         How many times as large it is.
     mode : {"nearest", "nearest-exact", "linear", "bilinear"}
-    align_corners : bool, optional
+    align_corners, recompute_scale_factor : bool, optional
 
     Examples
     --------
@@ -37,6 +37,7 @@ class Upsample(Module):
         "scale_factor": None,
         "mode": "",
         "align_corners": None,
+        "recompute_scale_factor": None,
     }
 
     def __init__(
@@ -45,14 +46,17 @@ class Upsample(Module):
         scale_factor: float | tuple[float, ...] | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
         self.size = size
         self.scale_factor = scale_factor
         self.mode = mode
         self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, x: Operand) -> Tensor:
-        return interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+        settings = self.mode, self.align_corners, self.recompute_scale_factor
+        return interpolate(x, self.size, self.scale_factor, *settings)
 
 
 class UpsamplingNearest2d(Upsample):

@@ -47,6 +47,7 @@ from tinygraph.ops.shared.drops import least_word, write_kept
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.softmax import softmax
+from tinygraph.ops.tile import repeat_interleave
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.where import where
 from tinygraph.random import Words
@@ -260,7 +261,8 @@ def scaled_dot_product_attention(
     scale : float, optional
         What the products are multiplied by: 1 / sqrt(E).
     enable_gqa : bool
-        Only False.
+        Whether keys and values may have fewer heads, on the third axis from the end, than queries:
+        each is then repeated for as many heads as share it.
 
     Returns
     -------
@@ -274,7 +276,7 @@ def scaled_dot_product_attention(
     DtypeError
         The inputs are not all float32 or all float64.
     ArgumentError
-        Both `attn_mask` and `is_causal`; `enable_gqa`.
+        Both `attn_mask` and `is_causal`.
 
     Examples
     --------
@@ -286,8 +288,7 @@ def scaled_dot_product_attention(
     op, device = "scaled_dot_product_attention", device_of(query, key, value)
     q, k, v = (as_tensor(x, device=device) for x in (query, key, value))
     if enable_gqa:
-        way_out = "repeat heads: tg.repeat_interleave"
-        raise ArgumentError(op, "enable_gqa", "False", True, way_out)
+        k, v = _for_each_head(op, "key", k, q.shape), _for_each_head(op, "value", v, q.shape)
     if is_causal and attn_mask is not None:
         expected = "no mask, for it makes one"
         raise ArgumentError(op, "is_causal", expected, "both", "put both into attn_mask")
@@ -311,6 +312,15 @@ def scaled_dot_product_attention(
         inputs.append(mask)
     o = Attention(factor, bool(is_causal), share)(*inputs)
     return o if len(front) < 3 else reshape(o, (*front, *o.shape[-2:]))
+
+
+def _for_each_head(op: str, name: str, x: Tensor, query: Shape) -> Tensor:
+    """Keys, or values, with as many heads as there are of queries."""
+    heads = [shape[-3] if len(shape) > 2 else 0 for shape in (query, x.shape)]
+    if not heads[1] or heads[0] % heads[1]:
+        expected = f"heads, axis -3, that divide those of query {query}"
+        raise ShapeError(op, name, expected, x.shape)
+    return x if heads[0] == heads[1] else repeat_interleave(x, heads[0] // heads[1], -3)
 
 
 def _with_front(x: Tensor, front: Shape) -> Tensor:

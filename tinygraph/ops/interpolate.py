@@ -155,6 +155,8 @@ def interpolate(
     scale_factor: float | tuple[float, ...] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """Images, or sequences, of another size.
 
@@ -172,6 +174,10 @@ def interpolate(
     align_corners : bool, optional
         For linear and bilinear: the middles of the corner pixels of both are the same place; else
         the corners of their outermost pixels are.
+    recompute_scale_factor : bool, optional
+        With `scale_factor`: it gives the size of the output alone; places follow from the sizes.
+    antialias : False
+        Pixels between those that are read have no part.
 
     Returns
     -------
@@ -186,7 +192,8 @@ def interpolate(
         `x` is not of a float dtype.
     ArgumentError
         Both or neither of `size` and `scale_factor`, or one that is no number above 0 for each
-        axis; an unknown mode, or one for another number of axes; `align_corners` with nearest.
+        axis; an unknown mode, or one for another number of axes; `align_corners` with nearest;
+        `recompute_scale_factor` with a size; `antialias`.
 
     Examples
     --------
@@ -208,17 +215,26 @@ def interpolate(
         raise ArgumentError(name, "mode", "linear for (N, C, L), bilinear for images", repr(mode))
     if align_corners and mode in NEAREST:
         raise ArgumentError(name, "align_corners", f"None or False for {mode}", repr(align_corners))
+    if antialias:
+        way_out = "an average first: tg.avg_pool2d, or tg.adaptive_avg_pool2d"
+        raise ArgumentError(name, "antialias", "False", True, way_out)
     if (size is None) == (scale_factor is None):
         got = "neither" if size is None else "both"
         raise ArgumentError(name, "size", "size, or scale_factor in its place", got)
     sizes: Any = None
     scales: Any = None
+    if recompute_scale_factor and size is not None:
+        raise ArgumentError(name, "recompute_scale_factor", "False with a size", True)
     if size is not None:
         each = _each("size", size, axes)
         sizes = (*(1,) * (2 - axes), *[whole(name, "size", n) for n in each])
     else:
         each = _each("scale_factor", scale_factor, axes)
         scales = (*(1.0,) * (2 - axes), *[number(name, "scale_factor", f, above=0) for f in each])
+        if recompute_scale_factor:
+            image = (*(1,) * (2 - axes), *node.shape[2:])
+            sizes = tuple([math.floor(n * f) for n, f in zip(image, scales, strict=True)])
+            scales = None
     op = Interpolate(mode, sizes, scales, bool(align_corners))
     return op(node) if axes == 2 else squeeze(op(unsqueeze(node, 2)), 2)
 

@@ -17,10 +17,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.op import Op
 from tinygraph.ops.shared.operands import NUMBERS, require_one_dtype
 from tinygraph.ops.shared.unary import Flat, number_unary
+from tinygraph.shapes import integers
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
@@ -130,18 +132,39 @@ def trunc(x: Operand) -> Tensor:
 
 
 @number_unary
-def round(x: Operand) -> Tensor:
+def round(x: Operand, *, decimals: int = 0) -> Tensor:
     """The nearest whole number; where two are as near, the even one.
+
+    Parameters
+    ----------
+    decimals : int
+        Digits behind the point that are kept: x is multiplied by so many tens, and divided after.
+        Negative ones make tens, hundreds, ... and floats alone are rounded so.
 
     Returns
     -------
     Tensor
         ... The gradient is 0.  Integers are `x` itself.
 
+    Raises
+    ------
+    ArgumentError
+        `decimals` is no integer, or is negative and `x` holds integers.
+
     Examples
     --------
     >>> import tinygraph as tg
     >>> tg.round([0.5, 1.5, 2.4]).value
     array([0., 2., 2.], dtype=float32)
+    >>> tg.round([0.126, 12.5], decimals=1).value
+    array([ 0.1, 12.5], dtype=float32)
     """
-    return _whole(Round(), x)
+    (digits,) = integers("round", "decimals", decimals)
+    node = as_tensor(x)
+    if digits == 0 or (digits > 0 and node.dtype.kind != "f"):
+        return _whole(Round(), node)
+    require_one_dtype("round", NUMBERS, x=node.spec)
+    if node.dtype.kind != "f":
+        raise ArgumentError("round", "decimals", "0 or more for integers", digits, "x.float()")
+    tens = 10.0 ** abs(digits)
+    return Round()(node * tens) / tens if digits > 0 else Round()(node / tens) * tens
