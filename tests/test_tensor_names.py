@@ -9,6 +9,9 @@ from tinygraph.errors import DtypeError, GraphError, ShapeError
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
+SLOTS = set(tg.Tensor.__slots__)  # described by the text of the class, or nobody's but the graph's
+
+
 def x(**options):
     return tg.Tensor(X, **options)
 
@@ -146,3 +149,14 @@ def test_a_notebook_shows_a_small_graph():
     for _ in range(60):
         y = y * 2
     assert y._repr_svg_() is None
+
+
+@pytest.mark.parametrize("name", [n for n in dir(tg.ones(1)) if n[0] != "_" and n not in SLOTS])
+def test_what_a_tensor_has_is_described(name):
+    """Its page shows properties and methods with their texts."""
+    assert (getattr(tg.Tensor, name).__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("name", ["value", "grad", "op", "inputs", "requires_grad", "device", "name"])
+def test_an_attribute_is_described_with_the_class(name):
+    assert f"\n    {name} : " in tg.Tensor.__doc__

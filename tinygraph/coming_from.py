@@ -90,6 +90,7 @@ OTHER = _rows(
     Buffer: a leaf that keeps its shape and dtype
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
     InstanceNorm1d InstanceNorm2d: of batches; without running statistics
+    LSTM: `proj_size` is 0
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
     Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
     Upsample: nearest, nearest-exact, linear and bilinear, at exact places, where PyTorch rounds

@@ -54,8 +54,18 @@ class _op:
         if self.in_place:
             return lambda x, y: _changed(x, function, y)
         if given:
-            return lambda x: function(x, *given)
+            return _with(function, name, f"As `x.{self.function}({given[0]!r})`.", given)
         return function if name[:2] == "__" else spelled.get(function, function)
+
+
+def _with(function: Any, name: str, about: str, given: Any) -> Callable[..., Any]:
+    """A method that is a function with its other arguments given."""
+
+    def method(self: Any) -> Any:
+        return function(self, *given)
+
+    method.__name__, method.__doc__ = name, about
+    return method
 
 
 class Count(int):
@@ -244,11 +254,13 @@ class Operators(Conversions[Node], Absent):
     # ---- shapes -----------------------------------------------------------------------------
 
     def reshape(self, *shape: Any) -> Node:
+        """The same elements in another shape, as ints or one tuple: see `tg.reshape`."""
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     view = reshape
 
     def expand(self, *shape: Any) -> Node:
+        """Repeated along axes of size 1, to sizes as ints or one tuple: see `tg.expand`."""
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
 
     def view_as(self, other: Any) -> Node:
@@ -267,6 +279,7 @@ class Operators(Conversions[Node], Absent):
 
     @property
     def T(self) -> Node:
+        """All axes in the other order: of a matrix the transposed one."""
         return above.transpose(self)
 
     @property
@@ -277,6 +290,7 @@ class Operators(Conversions[Node], Absent):
     # ---- ops under their own names ----------------------------------------------------------
 
     def where(self, condition: Any, other: Any) -> Node:
+        """This tensor where a condition holds, elsewhere the other: see `tg.where`."""
         return above.where(condition, self, other)
 
     def bernoulli(self, *given: Any, **options: Any) -> Node:

@@ -126,26 +126,32 @@ class Tensor(Operators["Tensor"]):
 
     @property
     def shape(self) -> Shape:
+        """The sizes of the axes, a tuple of ints."""
         return self.value.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The element type, a numpy dtype: `tg.float32`."""
         return self.value.dtype
 
     @property
     def spec(self) -> Spec:
+        """Shape and dtype together."""
         return Spec(self.value.shape, self.value.dtype)
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self.value.ndim
 
     @property
     def size(self) -> Count:
+        """The number of elements, as in numpy; called, `x.size()`, the shape, as in PyTorch."""
         return Count.of(self.value.shape)
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no op made it: data, or a parameter."""
         return self.op is None
 
     def numpy(self) -> Array:

@@ -156,6 +156,11 @@ def test_names_and_repr():
         (lambda: nn.RNN(3, 2, nonlinearity="elu"), ArgumentError, "nonlinearity"),
         (lambda: nn.RNN(0, 2), ArgumentError, "input_size"),
         (lambda: nn.GRU(3, 2, dropout=2.0), ArgumentError, "dropout"),
+        (
+            lambda: nn.LSTM(3, 2, proj_size=1),
+            ArgumentError,
+            r"LSTM: proj_size: expected 0, got 1. Way out: nn.Linear\(hidden_size, proj_size\)",
+        ),
     ],
 )
 def test_refusals(call, error, words):

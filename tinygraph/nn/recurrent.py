@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.checks import number, one_of, whole
-from tinygraph.errors import ShapeError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.init import uniform_
 from tinygraph.nn.module import Module
 from tinygraph.ops.concatenate import concatenate, stack
@@ -32,6 +32,10 @@ from tinygraph.parameter import Parameter
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
 BACKWARDS = slice(None, None, -1)
+UNPROJECTED = (
+    "nn.Linear(hidden_size, proj_size) on the output; where the next step shall read what is "
+    "projected, write the step in a loop, of tg.linear, tg.sigmoid and tg.tanh"
+)
 KINDS: dict[str, tuple[int, int, Callable[..., Tensor]]] = {  # gates, arrays of a state, the op
     "RNN": (1, 1, rnn_layer),
     "GRU": (3, 1, gru_layer),
@@ -112,10 +116,13 @@ class Layers(Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         *,
         dtype: Any = np.float32,
     ) -> None:
         op = type(self).__name__
+        if proj_size:
+            raise ArgumentError(op, "proj_size", "0", proj_size, UNPROJECTED)
         self.input_size = whole(op, "input_size", input_size)
         self.hidden_size = whole(op, "hidden_size", hidden_size)
         self.num_layers = whole(op, "num_layers", num_layers)
@@ -199,6 +206,8 @@ class RNN(Layers):
         Between layers, in training.
     bidirectional : bool
         A second direction, whose outputs stand behind those of the first.
+
+    Of `LSTM` a `proj_size` beside 0, PyTorch's projection of the state, is refused.
 
     Examples
     --------
