@@ -11,7 +11,7 @@ import pytest
 import tinygraph as tg
 from tests.test_docs import script
 from tinygraph import coming_from, small_places
-from tinygraph.operators import ABSENT as ABSENT_METHODS
+from tinygraph.absent_methods import ABSENT as ABSENT_METHODS
 
 names_table = script("names_table")
 PLACES = list(coming_from.HERE)
@@ -76,6 +76,15 @@ def test_names_of_the_table_are_pytorchs(place, torch):
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
+        (
+            lambda: tg.torchvision,
+            r"^tg.torchvision: stands beside PyTorch.* tg.data.mnist",
+        ),
+        (lambda: tg.optim.swa_utils, r"^tg.optim.swa_utils: .* Way out: a second model"),
+        (lambda: tg.data.distributed, r"^tg.data.distributed: .* Way out: one process"),
+        (lambda: tg.is_floating_point, r"^tg.is_floating_point: .* Way out: x.dtype.kind == 'f'"),
+        (lambda: tg.ones(2).fmod, r"^Tensor.fmod: .* Way out: x - y \* tg.trunc"),
+        (lambda: tg.ones(2).log1p_, r"^Tensor.log1p_: .* Way out: a new node"),
         (lambda: tg.tensordot, r"^tg.tensordot: PyTorch has it, .* Way out: tg.einsum"),
         (lambda: tg.soft_max, r"^tg has no attribute 'soft_max'; did you mean 'softmax'\?$"),
         (lambda: tg.ones(2).add_, r"^Tensor.add_: PyTorch has it, .* Way out: a new node"),

@@ -10,7 +10,7 @@ is the error of a name that does not exist, which knows numpy's too; nothing els
 
 from __future__ import annotations
 
-from tinygraph import small_places
+from tinygraph import rare_names, small_places
 from tinygraph.errors import nearest
 
 HERE = {  # a place of PyTorch's, and its name here
@@ -155,7 +155,7 @@ ABSENT = _rows(
     select narrow: indexing: x[:, i], x[:, start : start + length]
     scatter scatter_add scatter_reduce index_add index_copy index_fill index_put: tg.where(mask,
         a, b); the gradient of x[indices] and of tg.gather adds up so
-    masked_scatter: tg.where(mask, values, x)
+    masked_scatter: tg.where(mask, values, x), where values has a place for each element of x
     masked_select nonzero argwhere unique unique_consecutive bincount histc: HOST; shapes of a
         graph do not depend on numbers
     kthvalue: tg.sort(x, dim).values[..., k - 1]
@@ -180,8 +180,9 @@ ABSENT = _rows(
     nansum: tg.where(x != x, 0.0, x).sum()
     positive: x itself
     conj real imag angle: floats have no imaginary part
-    copysign frexp ldexp nextafter signbit logaddexp2 trapezoid: LATER
-    cov corrcoef: d = x - x.mean(dim=1, keepdim=True); d @ d.T / (n - 1)
+    copysign frexp ldexp nextafter signbit logaddexp2: LATER
+    cov: d = x - x.mean(dim=1, keepdim=True); d @ d.T / (n - 1)
+    corrcoef: d = x - x.mean(dim=1, keepdim=True); d = d / d.norm(dim=1, keepdim=True); d @ d.T
     backends: there is nothing to set: every op gives the same bits at every run
     tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
         indices have no gradient
@@ -206,7 +207,8 @@ ABSENT = _rows(
         without a gradient
     linalg fft special sparse: HOST
     stft istft: LATER
-    cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
+    cdist: tg.norm(x.unsqueeze(1) - y, dim=-1)
+    pairwise_distance: tg.norm(x - y + 1e-6, dim=-1)
     conv3d conv_transpose3d max_pool3d: LATER
     threshold: tg.where(x > threshold, x, value)
     hardshrink rrelu bilinear: LATER
@@ -246,13 +248,10 @@ ABSENT = _rows(
         sign_ sin_ square_ subtract_ tril_ triu_ trunc_ clamp_min_ clamp_max_ lerp_ addcmul_
         addcdiv_ nan_to_num_ bernoulli_ exponential_ fill_diagonal_ index_copy_ index_fill_
         index_put_ masked_scatter_: WRITE
-    H mH adjoint: x.mT
-    aminmax: x.amin(), x.amax()
-    vdot: x.dot(y)
+    H mH: x.mT
     split_with_sizes: x.split(sizes, dim)
-    resize_ resize_as_ as_strided: x.reshape, and slices
-    is_complex is_sparse is_quantized: never
-    is_nonzero: bool(x)
+    resize_ resize_as_: x.reshape, and slices
+    is_sparse is_quantized: never
     is_pinned: pinned memory is the DataLoader's affair
     retains_grad: x.keeps_grad
     get_device: x.device
@@ -266,7 +265,6 @@ ABSENT = _rows(
     grad_fn: x.op, and x.inputs
     is_cuda is_cpu: x.device == 'cuda'
     is_contiguous stride storage data_ptr untyped_storage: x.value is the array, with strides
-    is_floating_point: x.dtype.kind == 'f'
     element_size itemsize: x.dtype.itemsize
     nbytes: x.value.nbytes
     is_same_size: x.shape == y.shape
@@ -333,8 +331,10 @@ ABSENT = _rows(
     }
 )
 
+_RARE = _rows(rare_names.ABSENT)
+ABSENT |= {row: text for row, text in _RARE.items() if row.rpartition(".")[0] in HERE}
 NUMPY = _rows(small_places.NUMPY)  # names that numpy alone has
-_SMALL = _rows(small_places.ABSENT)
+_SMALL = _rows(small_places.ABSENT) | {n: _RARE[n] for n in _RARE if n not in ABSENT}
 _ALSO = {  # where a name may stand as well: most methods are functions of torch too
     "Tensor": ["torch"],
     "nn.functional": ["torch"],
@@ -363,5 +363,8 @@ def no_such_name(place: str, name: str, known: list[str]) -> str:
         numpys = NUMPY.get(f"{_OF_NUMPY.get(place)}.{name}") == instead
         whose = "numpy" if numpys else "PyTorch"
         return f"{here}.{name}: {whose} has it, tinygraph has not. Way out: {instead}"
+    if name in rare_names.BESIDE:
+        way = rare_names.BESIDE[name]
+        return f"{here}.{name}: stands beside PyTorch, tinygraph has none. Way out: {way}"
     hint = nearest(name, known)
     return f"{here} has no attribute {name!r}{f'; {hint}' if hint else ''}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from tinygraph.absent_methods import ABSENT
 from tinygraph.errors import DtypeError, GraphError, ShapeError
 from tinygraph.hooks import register_hook
 from tinygraph.running import here
@@ -122,29 +123,6 @@ class Absent:
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in vars(Absent)]
-
-
-# Those without an op of their name; one that has become a method since is that method.
-ABSENT = """
-    H abs_ acos acosh add_ addcdiv addcdiv_ addcmul addcmul_ addmm adjoint allclose aminmax apply_
-    argwhere as_strided asin asinh atan atan2 atanh baddbmm bernoulli_ bfloat16 bincount
-    broadcast_to ceil_ choose clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip_ compress
-    conjugate copy copy_ cos_ cosh cross cummax cummin cumprod cumsum_ data_ptr det detach_ diag
-    diagonal diff dist div_ divide_ element_size erf_ erfc erfinv exp2 exp_ exponential_ fill fill_
-    fill_diagonal_ fix flat fliplr flipud float_power floor_ ger get_device grad_fn histc hypot
-    index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_put index_put_
-    index_select inner inverse is_complex is_contiguous is_cpu is_cuda is_floating_point is_nonzero
-    is_pinned is_quantized is_same_size is_sparse isclose itemsize kron kthvalue layout lerp lerp_
-    lgamma log10 log_ logaddexp logcumsumexp logit mH map_ masked_fill_ masked_scatter
-    masked_scatter_ masked_select matrix_exp matrix_power median mode msort mul_ multiply_
-    nan_to_num nan_to_num_ narrow nbytes neg_ negative_ nonzero normal_ partition pin_memory pow_ qr
-    quantile random_ ravel reciprocal_ register_post_accumulate_grad_hook relu_ remainder_ resize
-    resize_ resize_as_ retains_grad rot90 round_ rsqrt_ scatter scatter_ scatter_add scatter_add_
-    select sgn share_memory_ sigmoid_ sign_ sin_ sinc sinh split_with_sizes sqrt_ square_ squeeze_
-    storage stride strides sub_ subtract_ sum_to_size svd t t_ take take_along_dim tan tanh_
-    to_dense to_sparse tobytes tofile trace transpose_ tril_ triu_ trunc_ type unfold uniform_
-    unique unsqueeze_ untyped_storage vdot xlogy zero_
-"""
 
 
 class Conversions(Generic[Node]):
