@@ -157,6 +157,6 @@ def test_what_a_tensor_has_is_described(name):
     assert (getattr(tg.Tensor, name).__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("name", "value grad op inputs requires_grad device name".split())
-def test_an_attribute_is_described_with_the_class(name):
-    assert f"\n    {name} : " in tg.Tensor.__doc__
+def test_an_attribute_is_described_with_the_class():
+    for name in ("value", "grad", "op", "inputs", "requires_grad", "device", "name"):
+        assert f"\n    {name} : " in tg.Tensor.__doc__
