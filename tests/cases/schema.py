@@ -329,7 +329,8 @@ def require_fields(
     """No field is missing, none is misspelt."""
     place.require(isinstance(raw, dict), "an object", show(raw))
     for key in raw:
-        place.at(key).require(key in known, f"one of {one_of(known)}", key, nearest(key, known))
+        if key not in known:
+            place.at(key).require(False, f"one of {one_of(known)}", key, nearest(key, known))
     for key in needed:
         place.at(key).require(key in raw, "this field", "nothing")
 
