@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tinygraph.cuda import Kernel
 from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.errors import KernelCompileError
 
@@ -79,6 +82,20 @@ def nested(tmp_path):
 def test_includes_are_found_recursively_each_once(nested):
     found = Source.read(nested / "main.cu").includes
     assert sorted(found) == [nested / "a.cuh", nested / "sub" / "b.cuh", nested / "sub" / "c.cuh"]
+
+
+@pytest.mark.parametrize("tile", [0, 1, 2])
+def test_lines_below_an_include_that_a_condition_leaves_out_are_those_of_the_file(tmp_path, tile):
+    (tmp_path / "far.cuh").write_text("// not one line\n" * 40 + "const int FAR = 9;\n")
+    (tmp_path / "k.cu").write_text(
+        '#if TILE == 1\n#ifdef TILE\n#include "far.cuh"\n#endif\n#elif TILE == 2\n'
+        "const int FAR = 8;\n#else\nconst int FAR = 7;\n#endif\n"
+        "__global__ void k(float* x) {\n    x[FAR] = 0.0f;\n}\n"
+    )
+    kernel = Kernel(tmp_path / "k.cu", "k", defines={"TILE": tile})
+    (found,) = kernel.check(1, 1, np.zeros(4, np.float32)).findings
+    assert (Path(found.file).name, found.line) == ("k.cu", 11)
+    assert found.index == {0: 7, 1: 9, 2: 8}[tile]
 
 
 def test_a_file_that_includes_itself_ends(tmp_path):

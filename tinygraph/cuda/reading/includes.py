@@ -8,6 +8,7 @@ from pathlib import Path
 from tinygraph.cuda.reading.tokens import Token, tokens
 
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
 
 
@@ -23,19 +24,32 @@ class Includes:
         self.circle = ""
 
     def read(self, text: str, folder: Path, name: str, path: Path | None = None) -> None:
-        """Append one file."""
+        """Append one file.
+
+        An include file in an `#if` is left out with its `#line` where the condition does not hold:
+        so the end of the `#if` says once more which line it is.
+        """
         self._says(1, name)
         line = 1
+        depth, conditional = 0, False  # of #if; whether there was an include file in one of them
         for token in tokens(text):
             directive = token.kind == "directive"
             include = _INCLUDE.match(token.text) if directive else None
             found = self._find(include[1], folder) if include else None
             if found:
                 self._include(found, name, line)
+                conditional = depth > 0
             elif directive and _PRAGMA_ONCE.match(token.text):
                 self.once |= {path} if path else set()
             else:
                 self.tokens.append(token)
+            condition = _CONDITION.match(token.text) if directive else None
+            if condition:
+                depth += {"if": 1, "en": -1}.get(condition[1][:2], 0)
+                if conditional and condition[1][:2] != "if":
+                    self.tokens.append(Token("space", "\n"))
+                    self._says(line + token.text.count("\n"), name)
+                conditional = conditional and depth > 0
             line += token.text.count("\n")
         self.tokens.append(Token("space", "\n"))
 
