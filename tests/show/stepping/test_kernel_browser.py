@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.browser import dom, measured
+from tests.browser import dom, measured, with_script
 from tests.cuda.test_gallery import GALLERY, Case
 from tests.show.stepping.pages import data_of
 from tests.show.stepping.test_kernel_page import SHIFT, TREE
@@ -155,6 +155,61 @@ def test_a_race_shows_both_threads_both_lines_and_both_outcomes(tmp_path):
         rows = document.one("section", "outcome").all("tr")
         assert [cell.text for cell in rows[1].all("td")] == ["x[0]", "1", "64"]
         assert document.one("button", "on").text == data["runs"][order]["order"]
+
+
+ADDED_WITHOUT_AN_ATOMIC = (
+    """
+__global__ void total(const float* x, float* sum) {
+    if (threadIdx.x == 0)
+        sum[0] += x[blockIdx.x];
+}
+"""
+    + "//\n" * 60
+    + """
+__global__ void far_below(float* y) {
+    y[threadIdx.x] = 1.0f;
+}
+"""
+)
+
+
+def test_of_a_race_between_blocks_the_other_access_is_a_click_away(tmp_path):
+    path = tmp_path / "total.html"
+    x, y = np.arange(1, 4, dtype=np.float32), np.zeros(1, np.float32)
+    Kernel(ADDED_WITHOUT_AN_ATOMIC, "total").steps(path, 3, 32, x, y)
+    data = data_of(path)
+    ((_, at),) = data["runs"][0]["blocks"][1]["jumps"]
+    (found,) = data["runs"][0]["findings"]
+    assert found["otherAt"] == [0, 0] and steps_of(data, 1)[at]["kind"] == "read"
+    click = 'document.querySelector(".found button").dispatchEvent(new MouseEvent("click"));'
+    click += 'document.body.dataset.block = document.querySelector("select").value;'
+    document = dom(with_script(path, click), f"step={at + 1}&block=1")
+    assert document.one("body").attributes["data-block"] == "0"
+    to = int(document.one("html").attributes["data-step"]) - 1
+    there = steps_of(data, 0)[to]
+    assert (there["kind"], there["line"], there["offsets"]) == ("write", 4, [0])
+
+
+def test_the_current_line_is_in_sight_on_a_narrow_screen(tmp_path):
+    path = tmp_path / "far.html"
+    Kernel(ADDED_WITHOUT_AN_ATOMIC, "far_below").steps(path, 1, 32, np.zeros(32, np.float32))
+    code = """(() => {
+        const [box, row] = ["#code", "#code .now"].map(what =>
+            document.querySelector(what).getBoundingClientRect());
+        return [row.top - box.top, box.bottom - row.bottom];
+    })()"""
+    assert min(measured(path, "step=1", 400, code)) >= 0
+
+
+def test_threads_that_are_not_recorded_any_further_have_not_been_stopped(tmp_path):
+    path = tmp_path / "tree.html"
+    x, y = np.ones(64, np.float32), np.empty(1, np.float32)
+    Kernel(TREE, "block_sum").steps(path, 1, 64, x, Out(y), 64, limit=300)
+    document = dom(path, "step=99999")
+    lost = [e for e in lanes_of(document) if "lost" in e.classes]
+    words = document.one("p", "soft").text
+    assert lost and "not recorded any further" in words and "stopped" not in words
+    assert "--limit" in document.one(id="notes").text
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def test_a_shuffle_shows_who_takes_from_whom(tmp_path):
     shuffles = [s for s in data["runs"][0]["blocks"][0]["steps"] if s["kind"] == "exchange"]
     assert len(shuffles) == 5 and all(s["lanes"] == 2**32 - 1 for s in shuffles)
     (gives, given), (source_of, lane), (gets, taken) = shuffles[0]["rows"]
-    assert (gives, source_of, gets) == ("gives", "from lane", "gets")
+    assert (gives, source_of, gets) == ("gives", "of lane", "gets")
     assert given == x.tolist() and lane[:16] == list(range(16, 32))
     assert taken[:16] == x[16:].tolist() and y[0] == x.sum()
 

@@ -15,6 +15,7 @@ The script gets, as JSON:
               value is not what the cell holds, for the threads of the run came in another order
     outcome   [[element, value in one order, in the other]] where they differ; `more`: how many
               are not listed
+    cut       whether events came later that are left out
     notes     what is to be said about the whole
 """
 
@@ -189,6 +190,12 @@ def finding_data(found: Finding, trace: Trace, files: Sequence[str]) -> dict[str
         "block": None if found.block is None else _number(found.block, trace.grid),
         "thread": number(found.thread, found.block),
         "otherThread": number(found.other_thread, found.other_block),
+        "otherAt": None
+        if found.other_thread is None or found.other_block is None
+        else (
+            _number(found.other_block, trace.grid),
+            _number(found.other_thread, trace.block_size),
+        ),
         "place": place(found.file, found.line),
         "other": place(found.other_file, found.other_line),
     }

@@ -120,7 +120,7 @@ class Events:
         if kind == "vote":
             return [("votes", given), ("gets", [f"{ballot:#x}" for ballot in taken])]
         sources = self._events["source"][events].tolist()
-        return [("gives", given), ("from lane", sources), ("gets", list(map(_word, taken)))]
+        return [("gives", given), ("of lane", sources), ("gets", list(map(_word, taken)))]
 
     def news(self, thread: int, event: int) -> list[tuple[int, Any]]:
         """(variable, value) of all that a thread has assigned since its event before this one."""

@@ -51,7 +51,7 @@ function drawSource(step) {
   const row = step.line && rows[step.line - 1];
   if (row) {
     row.className = "now " + step.kind + (row.classList.contains("wrong") ? " wrong" : "");
-    const box = $("code"), top = row.offsetTop - box.offsetTop;
+    const box = $("code"), top = row.offsetTop;  // in the box, for that is positioned
     if (top < box.scrollTop + 20 || top > box.scrollTop + box.clientHeight - 40)
       box.scrollTop = top - box.clientHeight / 2;
   }
@@ -82,15 +82,37 @@ function drawTotals(at) {
 }
 
 // ---- mistakes -----------------------------------------------------------------------------------
-function drawFinding(found, here) {
-  const box = make("section", "found" + (here ? " here" : ""));
-  const head = make("h3", "", found.kind);
+// [block, step] where the other thread of a mistake has touched the element, as far as it is recorded
+function otherAccess(found, at) {
+  if (!found.otherAt || found.index === null) return null;
+  const [number, thread] = found.otherAt, there = block.run.blocks.find(b => b.number === number);
+  if (!there) return null;
+  const same = there.number === block.run.blocks[block.number].number, lane = thread % WARP;
+  const isOther = (step, k) => {
+    if (same && k === at || step.warp !== Math.floor(thread / WARP) || !has(step.lanes, lane) || step.array === undefined) return false;
+    if (data.arrays[step.array].name !== found.array || found.other && step.line !== found.other.line) return false;
+    if (step.kind === "read" && block.steps[at].kind === "read") return false;  // two reads are no race
+    return (touched(step).get(found.index) || []).includes(lane);
+  };
+  const before = there.steps.slice(0, same ? at : undefined).findLastIndex(isOther);
+  const to = before >= 0 ? before : there.steps.findIndex(isOther);
+  return to < 0 ? null : [there, to, same];
+}
+function drawFinding(found, at) {
+  const box = make("section", "found here");
+  const head = make("h3", "", found.kind), other = otherAccess(found, at);
   box.append(head, make("pre", "", found.message));
+  if (other) {
+    const [there, to, same] = other;
+    const button = make("button", "wrong", `the other thread's access: ${same ? "" : `block ${there.name}, `}step ${to + 1}`);
+    button.onclick = () => { if (!same) shell.option("block", there.number); shell.go(to); };
+    box.append(button);
+  }
   return box;
 }
 function drawFindings(at) {
   const step = block.steps[at], boxes = [];
-  (step.findings || []).forEach(k => boxes.push(drawFinding(block.run.findings[k], true)));
+  (step.findings || []).forEach(k => boxes.push(drawFinding(block.run.findings[k], at)));
   const jumps = block.jumps.filter(([, to]) => to !== at);
   if (jumps.length) {
     const row = make("p", "jumps");
@@ -153,6 +175,7 @@ function draw(at) {
   $("panel").replaceChildren(...parts);
   return [`${line}: ${headline(step)}.`, cost, rest ? rest + "." : "", finding ? `${finding.kind}: ${finding.message}` : ""].filter(t => t).join(" ");
 }
+$("panel").classList.toggle("cut", data.cut);
 $("totals").closest("details").open = matchMedia("(min-width: 52rem)").matches;
 $("panel").addEventListener("mousemove", event => tip(event, event.target.tip ? event.target.tip() : ""));
 $("panel").addEventListener("mouseleave", event => tip(event, ""));

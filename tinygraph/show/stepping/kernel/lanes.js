@@ -11,7 +11,7 @@ function state(step, now, warp, lane) {
 const STATES = {
   code: "computes", read: "reads", write: "writes", atomic: "updates", barrier: "comes to the barrier",
   meet: "meets its warp", exchange: "exchanges a value", left: "has left the kernel", stop: "is stopped",
-  waits: "waits at the barrier", lost: "never had its turn: the launch was stopped", elsewhere: "is elsewhere in the code", idle: "can go on", absent: "does not exist",
+  waits: "waits at the barrier", lost: wasLost(1), elsewhere: "is elsewhere in the code", idle: "can go on", absent: "does not exist",
 };
 function drawWarps(step, now, marked) {
   const box = make("section", "warps"), gate = now.waiting.some(m => m) ? "closed" : step.kind === "open" ? "open" : "";

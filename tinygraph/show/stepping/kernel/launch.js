@@ -156,7 +156,10 @@ function restWords(step, state) {
     [other, n => `${n} ${n === 1 ? "is" : "are"} elsewhere in the code`],
     [waits, n => `${n} wait${n === 1 ? "s" : ""} at the barrier`],
     [left, n => `${n} ${n === 1 ? "has" : "have"} left`],
-    [lost, n => `${n} never had ${n === 1 ? "its" : "their"} turn: the launch was stopped`],
+    [lost, n => `${n} ${wasLost(n)}`],
   ].filter(([mask]) => mask).map(([mask, text]) => text(count(mask))).join(", ");
 }
+// why a thread goes no further, though it has not left
+const wasLost = n => data.cut ? `${n === 1 ? "is" : "are"} not recorded any further`
+  : `never had ${n === 1 ? "its" : "their"} turn: the launch was stopped`;
 const upper = text => text[0].toUpperCase() + text.slice(1);

@@ -55,6 +55,7 @@ def launch_page(first: Trace, second: Trace, differ: Sequence[Sequence[Any]]) ->
     raced = any(f.kind == "race" for trace in (first, second) for f in trace.findings)
     both = not stopped and (raced or bool(differ))
     data = launch_data([first, second] if both else [first], differ if both else [])
+    data["cut"] = first.cut > 0
     data["notes"] = _notes(first, same=not (both or stopped))
     return page(
         first.kernel + _extents(" grid", first.grid) + _extents(" block", first.block_size),
@@ -139,7 +140,8 @@ def _notes(trace: Trace, same: bool) -> list[str]:
     notes = []
     if trace.cut:
         notes.append(
-            f"{len(trace):,} events are shown; {trace.cut:,} more came later and are left out."
+            f"{len(trace):,} events are shown; {trace.cut:,} more came later and are left out: "
+            "--limit, or limit= in Python, records more."
         )
     if same and not trace.findings:
         notes.append("With the threads in the other order the launch leaves the same bytes.")
