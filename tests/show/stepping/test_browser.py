@@ -1,10 +1,12 @@
 """The page as a browser draws it: the numbers in its document are the graph's, to the bit."""
 
+import re
+
 import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests.browser import dom, with_script
+from tests.browser import dom, measured, with_script
 from tests.show.stepping.pages import data_of, decoded, numbers_by_name, two_layers_and_a_skip
 
 pytestmark = pytest.mark.second
@@ -67,6 +69,51 @@ def test_a_sum_over_uses_and_the_edge_that_it_comes_along(mlp):
     assert lit == {str(term["to"]) for term in step["sent"]}
     formula = document.one(id="panel").one("pre").all("b")[0]
     assert formula.text.startswith("gx = gy")
+    cells = sorted(
+        (value, red - blue)
+        for name, array in arrays.items()
+        if name in ("so far", "from here", "together")
+        for value, (red, _, blue) in zip(array.ravel(), colours(document, name), strict=True)
+    )
+    tints = [tint for _, tint in cells]  # of one scale: the larger, the more red
+    assert len(tints) == 3 * total.size and tints == sorted(tints) and tints[0] < 0 < tints[-1]
+
+
+def colours(document, title):
+    (figure,) = [f for f in document.all("figure", "array") if f.one("h3").text == title]
+    found = [
+        re.search(r"background: rgb\((.*?)\)", s.attributes["style"]) for s in cells_of(figure)
+    ]
+    return [tuple(int(n) for n in match[1].split(",")) for match in found]
+
+
+def cells_of(figure):
+    return figure.one("div", "cells").all("span")
+
+
+def test_backward_shows_what_forward_has_saved_for_it(mlp):
+    path, loss, _ = mlp
+    nodes = tg.Graph(loss).nodes
+    (number,) = [k for k, node in enumerate(nodes, 1) if node.op and node.op.name == "tanh"]
+    steps = enumerate(data_of(path)["steps"], 1)
+    (at,) = [k for k, s in steps if s["phase"] == "backward" and s["node"] == number]
+    arrays = shown(dom(path, f"step={at}"))
+    assert arrays["from forward: saved"].tobytes() == nodes[number - 1].numpy().tobytes()
+
+
+def test_an_axis_of_length_one_makes_no_row_of_lines(tmp_path):
+    x = tg.Parameter(np.arange(48.0).reshape(6, 1, 8), name="x")
+    document = dom(tg.show.steps((x * x).sum(), tmp_path / "s.html"), "step=1")
+    spans = cells_of(document.one(id="panel").all("figure")[0])
+    rows = [int(re.search(r"grid-(?:area|row): (\d+)", s.attributes["style"])[1]) for s in spans]
+    assert rows == np.repeat(np.arange(1, 7), 8).tolist()
+
+
+def test_on_a_narrow_screen_the_plan_stands_below_the_step(mlp):
+    path, _, _ = mlp
+    code = '["graph", "panel", "plan"].map(id => shell.$(id).getBoundingClientRect().top)'
+    tops = measured(path, "step=3", 400, code)
+    assert tops == sorted(tops) and tops[1] < 600
 
 
 def test_forward_shows_inputs_output_and_what_is_saved(mlp):
@@ -152,7 +199,7 @@ def test_over_a_number_one_sees_what_it_comes_from(tmp_path):
         "2 × gy[0, 0]  (1)",
         "4 × gy[1, 0]  (1)",
     ]
-    assert marked == [[0, 2], [1]]
+    assert marked == [[0, 2], [1], [], []]  # nothing of what forward has saved
 
 
 AT_A_PIXEL = """

@@ -15,6 +15,8 @@ steps.forEach((step, at) => {
   else if (step.phase !== "write") mark(gradedAt, step.node);
   (step.sent || []).forEach(term => mark(gradedAt, term.to));
 });
+// what the forward of each node has saved
+const savedBy = new Map(steps.filter(step => step.phase === "forward").map(step => [step.node, step.saved]));
 
 function formulaBox(number, part) {
   const formulas = shell.data.formulas[number], box = shell.make("pre");
@@ -34,10 +36,20 @@ function row(...maps) {
   box.append(...maps.map(map => map.element || map));
   return box;
 }
-function labelled(id, title, short, note) {
-  const map = makeMap(id, title, note);
+// `alike` are arrays whose colours are to be compared with this one's
+function labelled(id, title, short, note, alike) {
+  const map = makeMap(id, title, note, alike);
   map.short = short;
   return map;
+}
+// a sign and the array behind it: they stay together where a row is broken
+function term(sign, map) {
+  const box = shell.make("div", "term");
+  box.append(shell.make("span", "sign", sign), map.element);
+  return box;
+}
+function savedMaps(saved, title) {
+  return saved.map(s => labelled(s.array, title, "saved", s.is ? `${s.is} itself` : ""));
 }
 const inputName = (node, k) => nodes[node.inputs[k]].name;
 
@@ -47,7 +59,7 @@ function forward(step, node, panel) {
     return labelled(nodes[n].value, `input ${k + 1}: ${nodes[n].name} (${n})`, inputName(node, k), note);
   });
   const output = labelled(node.value, "output", "y");
-  const saved = step.saved.map(s => labelled(s.array, "saved for backward", "saved", s.is ? `${s.is} itself` : ""));
+  const saved = savedMaps(step.saved, "saved for backward");
   const all = [...inputs, output, ...saved];
   inputs.forEach((map, k) => pointable(map, all, null));
   saved.forEach(map => pointable(map, all, null));
@@ -69,10 +81,8 @@ function explained(origins, output, inputs, i) {
 function threeForms(forms) {
   const maps = forms.map(form => labelled(form.array, form.title, form.title.split(",")[0].replace(/^(the|its) /, "")));
   forms.forEach((form, k) => pointable(maps[k], maps, i => explained(form.origins, maps[k], form.of.map(at => maps[at]), i)));
-  const signs = ["→", "", "@", "="], parts = [];
-  [0, 1].forEach(k => { if (k) parts.push(shell.make("span", "sign", signs[0])); parts.push(maps[k].element); });
-  const product = [maps[2].element, shell.make("span", "sign", "@"), shell.make("span", "sign soft", "columns"), shell.make("span", "sign", "="), maps[3].element];
-  return [shell.make("h2", "part", "The same as a matrix product"), row(...parts), row(...product)];
+  const product = [maps[2], shell.make("span", "sign", "@"), shell.make("span", "sign soft", "columns"), term("=", maps[3])];
+  return [shell.make("h2", "part", "The same as a matrix product"), row(maps[0], term("→", maps[1])), row(...product)];
 }
 
 function gradientOf(n) {
@@ -92,22 +102,25 @@ function backward(step, node, panel) {
       panel.append(row(map));
     } else panel.append(...added(term, all, map => i => given(node, term.input, map, upstream, i)));
   }
+  const saved = savedMaps(savedBy.get(step.node) || [], "from forward: saved");
+  saved.forEach(map => pointable(map, [...all, ...saved], null));
+  if (saved.length) panel.append(row(...saved));
   const to = step.sent.map(term => nodes[term.to].name + (term.before === null ? "" : ", where it is added"));
   return `${named(step.node)} passes its gradient to ${to.join(" and ") || "nobody"}`;
 }
 // a gradient that is added to what a node has had before
-function added(term, all, explain) {
-  const maps = [["before", "so far"], ["grad", "from here"], ["total", "together"]].map(([key, title]) =>
-    labelled(term[key], title, title));
+function added(sent, all, explain) {
+  const alike = [sent.before, sent.grad, sent.total];
+  const maps = ["so far", "from here", "together"].map((title, k) => labelled(alike[k], title, title, "", alike));
   all.push(...maps);
   const [before, grad, total] = maps;
   pointable(before, all, null);
   pointable(grad, all, explain && explain(grad));
   pointable(total, all, i => [[[1, before, i], [1, grad, i]], 0, "is the sum of"]);
   const sum = shell.make("div", "sum");
-  sum.append(before.element, shell.make("span", "sign", "+"), grad.element, shell.make("span", "sign", "="), total.element);
-  const where = term.input === undefined ? "" : `to input ${term.input + 1}: `;
-  return [shell.make("h3", "", `${where}${gradientOf(term.to)}, which has several uses: their gradients are added`), sum];
+  sum.append(before.element, term("+", grad), term("=", total));
+  const where = sent.input === undefined ? "" : `to input ${sent.input + 1}: `;
+  return [shell.make("h3", "", `${where}${gradientOf(sent.to)}, which has several uses: their gradients are added (in one scale of colours)`), sum];
 }
 // an element of a gradient is the upstream gradient times the coefficients of those that read it
 function given(node, input, map, upstream, i) {
@@ -140,8 +153,9 @@ function leaf(step, node, panel) {
 }
 function update(step, node, panel) {
   const short = nodes[step.node].name;
-  const before = labelled(step.before, "before", short), grad = labelled(step.grad, "gradient", "grad", step.changed ? "not as backward has left it" : "");
-  const after = labelled(step.after, "after", `${short} after`);
+  const alike = [step.before, step.after];
+  const before = labelled(step.before, "before", short, "", alike), grad = labelled(step.grad, "gradient", "grad", step.changed ? "not as backward has left it" : "");
+  const after = labelled(step.after, "after", `${short} after`, "", alike);
   const state = step.state.map(s => [
     ...(s.before === null || s.before === undefined ? [] : [labelled(s.before, `${s.name}, before`, s.name)]),
     labelled(s.after, `${s.name}, after`, `${s.name} after`),
@@ -160,7 +174,8 @@ function update(step, node, panel) {
   return `${step.rule} changes ${named(step.node)}`;
 }
 function write(step, node, panel) {
-  const all = [labelled(step.before, "before", "before"), labelled(step.after, "after", "after")];
+  const alike = [step.before, step.after];
+  const all = ["before", "after"].map((title, k) => labelled(alike[k], title, title, "", alike));
   all.forEach(map => pointable(map, all, null));
   panel.append(row(...all));
   return `${named(step.node)} gets another value`;
@@ -168,42 +183,40 @@ function write(step, node, panel) {
 const draws = {forward, seed, backward, leaf, update, write};
 
 // ---- the picture beside it -----------------------------------------------------------------
-const boxes = [...document.querySelectorAll("#graph .node")], edges = [...document.querySelectorAll("#graph .edge, #graph .trunk")];
-const planned = [...document.querySelectorAll("#plan .node")];
+// Thousands of elements: what they say is read once, and their classes are set where they change.
 const number = (element, name) => +element.dataset[name];
+const worn = (element, rest) => ({element, own: element.getAttribute("class"), now: "", ...rest});
+const boxes = [...document.querySelectorAll("#graph .node")].map(element => worn(element, {number: number(element, "number")}));
+const edges = [...document.querySelectorAll("#graph .edge, #graph .trunk")].map(element => worn(element, {
+  from: number(element, "from"), to: number(element, "to"),
+  isTrunk: element.classList.contains("trunk"), begins: element.dataset.trunk !== undefined,
+}));
+const planned = [...document.querySelectorAll("#plan .node")].map(element => worn(element, {stands: plan[element.dataset.number] || []}));
+function wear(item, ...classes) {
+  const now = classes.filter(cls => cls).map(cls => " " + cls).join("");
+  if (now !== item.now) item.element.setAttribute("class", item.own + now);
+  item.now = now;
+}
 
 function light(at) {
   const step = steps[at], ahead = step.phase === "forward", sent = new Set((step.sent || []).map(term => term.to));
   const reached = (map, n) => map.has(n) && map.get(n) <= at;
   let current = null;
+  const takes = ahead ? new Set(nodes[step.node].inputs) : sent;
   for (const box of boxes) {
-    const n = number(box, "number"), now = n === step.node;
-    box.classList.toggle("done", reached(doneAt, n) || now);
-    box.classList.toggle("graded", reached(gradedAt, n));
-    box.classList.toggle("now", now);
-    box.classList.toggle("back", now && !ahead);
-    box.classList.toggle("takes", ahead ? nodes[step.node].inputs.includes(n) : sent.has(n));
-    if (now) current = box;
+    const n = box.number, now = n === step.node;
+    wear(box, (now || reached(doneAt, n)) && "done", reached(gradedAt, n) && "graded", now && "now", now && !ahead && "back", takes.has(n) && "takes");
+    if (now) current = box.element;
   }
-  const lit = new Set();
+  const lit = new Set(edges.filter(edge => edge.begins && edge.to === step.node && (ahead || sent.has(edge.from))).map(edge => edge.from));
   for (const edge of edges) {
-    const from = number(edge, "from"), to = number(edge, "to"), mine = to === step.node;
-    const forth = mine && ahead, back = mine && sent.has(from);
-    if (edge.dataset.trunk !== undefined && (forth || back)) lit.add(from);
-    edge.classList.toggle("done", reached(doneAt, edge.classList.contains("trunk") ? from : to));
-    edge.classList.toggle("forth", forth);
-    edge.classList.toggle("back", back);
-  }
-  for (const edge of edges) if (edge.classList.contains("trunk")) {
-    const mine = lit.has(number(edge, "from"));
-    edge.classList.toggle("forth", mine && ahead);
-    edge.classList.toggle("back", mine && !ahead);
+    const mine = edge.isTrunk ? lit.has(edge.from) : edge.to === step.node && (ahead || sent.has(edge.from));
+    wear(edge, reached(doneAt, edge.isTrunk ? edge.from : edge.to) && "done", mine && (ahead ? "forth" : "back"));
   }
   for (const box of planned) {
-    const mine = (plan[box.dataset.number] || []).includes(step.node);
-    box.classList.toggle("now", mine);
-    box.classList.toggle("back", mine && !ahead);
-    if (mine) show(box, shell.$("plan"));
+    const mine = box.stands.includes(step.node);
+    wear(box, mine && "now", mine && !ahead && "back");
+    if (mine) show(box.element, shell.$("plan"));
   }
   if (current) show(current, shell.$("graph"));
 }
@@ -213,17 +226,17 @@ function show(box, scroller) {
   if (at.top < frame.top + 10 || at.bottom > frame.bottom - 10) scroller.scrollTop += at.top - frame.top - (frame.height - at.height) / 2;
   if (at.left < frame.left || at.right > frame.right) scroller.scrollLeft += at.left - frame.left - (frame.width - at.width) / 2;
 }
-for (const box of boxes) {
-  box.onclick = () => {
-    const n = number(box, "number"), about = step => step.node === n;
+for (const {element, number: n} of boxes) {
+  element.onclick = () => {
+    const about = step => step.node === n;
     const later = steps.findIndex((step, at) => at > shell.at() && about(step)), first = steps.findIndex(about);
     const used = steps.findIndex(step => nodes[step.node].inputs.includes(n));
     shell.go(later >= 0 ? later : first >= 0 ? first : Math.max(0, used));
   };
 }
-for (const box of planned) {
-  box.onclick = () => {
-    const at = steps.findIndex(step => (plan[box.dataset.number] || []).includes(step.node));
+for (const {element, stands} of planned) {
+  element.onclick = () => {
+    const at = steps.findIndex(step => stands.includes(step.node));
     if (at >= 0) shell.go(at);
   };
 }

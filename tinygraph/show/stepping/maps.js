@@ -33,6 +33,8 @@ function exact(v, code) {
   return String(v);
 }
 function layout(shape) {
+  // axes of length 1 tell nothing where they would make an image a line: (6, 1, 8) is a matrix
+  if (shape.length > 2 && shape.slice(-2).includes(1)) shape = shape.filter(n => n > 1);
   const sizes = [...shape], count = shape.reduce((a, b) => a * b, 1);
   if (count > 12 && count === Math.max(...shape) && (count > 64 || count === shape[0])) {  // a long line
     const width = count <= 80 ? 10 : 64, height = Math.ceil(count / width);
@@ -62,8 +64,8 @@ function indexText(shape, at) {
 
 // A map has: element; array; value(i); name; mark(list of [element, weight]); and onpoint, which
 // is told the element under the pointer, or null.
-function makeMap(id, title, note) {
-  const array = arrayOf(id), where = layout(array.kept), box = shell.make("figure", "array");
+function makeMap(id, title, note, alike) {
+  const array = alike ? {...arrayOf(id), ...scaleOf(alike)} : arrayOf(id), where = layout(array.kept), box = shell.make("figure", "array");
   const whole = array.kept.join() === array.shape.join();
   const part = whole ? "" : `, shown ${shapeText(array.kept)}`;
   const range = array.values.length === 1 ? "" : `${shell.number(array.low)} … ${shell.number(array.high)}`;
@@ -81,6 +83,10 @@ function makeMap(id, title, note) {
   return map;
 }
 
+function scaleOf(ids) {  // one scale of colours for several arrays
+  const arrays = ids.map(arrayOf);
+  return {far: Math.max(...arrays.map(array => array.far)), signed: arrays.some(array => array.signed)};
+}
 function share(array, v) {
   return array.far && array.values.length > 1 ? v / array.far : 0;
 }

@@ -63,6 +63,7 @@ class Recorder(Runner):
         self.numbers: dict[Tensor, int] = {}
         self._made: list[tuple[Tensor, Any, Any]] = []  # ops that ran, until there is a graph
         self._given: dict[Tensor, Array] = {}  # what they were given: a leaf may get another value
+        self._share = 0, 0  # entries of origins for each op; convolutions
         self._totals: dict[int, int] = {}  # what each node has had so far
         self._walking = False
 
@@ -187,6 +188,9 @@ class Recorder(Runner):
         written = {node.inputs[i] for node in order if node.op for i in node.op.updates}
         for box, node in zip(self.boxes, order, strict=True):
             self.nodes[box.number] = self._node(box, node, node in written)
+        ops = [x for x in order if x.op is not None]
+        convolutions = sum(map(is_convolution, ops))
+        self._share = max(64, ENTRIES // max(1, len(ops))), convolutions
         for node in order:
             if node.op is not None:
                 self._forward_step(node, node.saved)
@@ -216,8 +220,7 @@ class Recorder(Runner):
 
     def _explain(self, node: Tensor) -> dict[str, Any]:
         """What a number of an op comes from, and the forms of a convolution."""
-        ops = [x for x in self.numbers if x.op is not None]
-        share, convolutions = max(64, ENTRIES // len(ops)), sum(map(is_convolution, ops))
+        share, convolutions = self._share
         return {
             "origins": origins(node, share),
             "forms": forms(node, self.arrays, convolutions),
