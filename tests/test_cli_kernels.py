@@ -199,7 +199,7 @@ def test_without_a_disassembler_only_bounds_fail(capsys, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["absent.cu"], "no file 'absent.cu'"),
+        (["absent.cu"], "got 'absent.cu'. Way out: correct the path"),
         (["--arch", "sm90"], "did you mean 'sm_90'"),
         (["--arch", "hopper"], "expected one of sm_75"),
         (["--arhc", "sm_90"], "did you mean '--arch'"),

@@ -115,6 +115,30 @@ def test_a_name_that_is_not_there_says_ours(ask, words):
         ask()
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("from tinygraph import tensordot", r"^tg.tensordot: .* Way out: tg.einsum"),
+        ("from tinygraph.optim import swa_utils", r"^tg.optim.swa_utils: .* Way out: a second"),
+        ("from tinygraph.nn.functional import grid_sample", r"^tg.nn.functional.grid_sample: "),
+        ("from tinygraph.nn.utils import spectral_norm", r"^tg.nn.utils.spectral_norm: .* Way"),
+        ("from tinygraph.optim.lr_scheduler import StepRL", r"did you mean 'StepLR'"),
+    ],
+)
+def test_an_import_of_such_a_name_says_ours(line, words):
+    with pytest.raises(ImportError, match=words):
+        exec(line)
+
+
+def test_the_places_of_pytorchs_are_modules():
+    for place in coming_from.HERE | small_places.HERE:
+        name = {"torch": "", "Tensor": "", "utils.data": ".data"}.get(place, f".{place}")
+        importlib.import_module(f"tinygraph{name}")
+    from tinygraph.nn.utils import clip_grad_norm_
+
+    assert clip_grad_norm_ is tg.nn.utils.clip_grad_norm_
+
+
 def test_python_itself_says_which_method_is_near(capsys):
     """A `__getattr__` of Tensor would make each attribute of each node slower."""
     with pytest.raises(AttributeError) as caught:

@@ -174,8 +174,27 @@ def test_other_bytes(path, data):
 
 
 def test_an_absent_file(tmp_path):
-    with pytest.raises(CheckpointError, match="absent.*No such file"):
+    with pytest.raises(CheckpointError, match="absent.*No such file.* Way out: check the path"):
         tg.load(tmp_path / "absent")
+
+
+def test_names_come_in_the_order_of_the_file(path):
+    tg.save({name: np.zeros(2, "f4") for name in "hgfedcba"}, path)
+    assert {tuple(tg.load(path)) for _ in range(8)} == {tuple("abcdefgh")}
+
+
+def test_what_torch_load_takes_is_taken(path):
+    tg.save({"a": np.ones(2)}, path)
+    assert same(tg.load(path, map_location="cpu", weights_only=True), {"a": np.ones(2)})
+    with pytest.raises(ArgumentError, match=r"load: weights_only: expected True.* Way out: leave"):
+        tg.load(path, weights_only=False)
+
+
+def test_an_open_file_is_no_path(path):
+    with path.open("wb") as file, pytest.raises(ArgumentError, match="save: path: .* name of the"):
+        tg.save({}, file)
+    with path.open("rb") as file, pytest.raises(ArgumentError, match="load: path: .* Buffered"):
+        tg.load(file)
 
 
 # ---- files of PyTorch ---------------------------------------------------------------------------
@@ -193,7 +212,7 @@ def test_torch_is_asked_for_weights_only(path, monkeypatch):
 
     def load(file, **options):
         asked.update(options)
-        raise RuntimeError("Weights only load failed\nlong text")
+        raise RuntimeError("Weights only load failed. \33[1mTwo ways\33[0m\nlong text")
 
     stand_in = types.SimpleNamespace(load=load, Tensor=type("Tensor", (), {}))
     monkeypatch.setitem(sys.modules, "torch", stand_in)

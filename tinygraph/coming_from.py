@@ -62,13 +62,14 @@ OTHER = _rows(
     heaviside: `value` is one number
     group_norm: without `cudnn_enabled`
     instance_norm: `(x, weight, bias, eps)`, without running statistics
-    load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed
+    load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed; a
+        path, no open file
     manual_seed: draws other numbers than PyTorch from the same seed
     mean: of integers and bools too, in float32
     normal: `mean` and `std` are numbers; of tensors, `mean + std * tg.randn(size)`
     promote_types result_type: uint16, uint32 and uint64 beside other integers are as in numpy;
         numpy's scalars are tensors without axes, not Python's numbers
-    save: writes a safetensors file of arrays and plain values, never a pickle
+    save: writes a safetensors file of arrays and plain values, never a pickle; to a path
     testing: gradient checks, and strategies for tests of ops
 """,
         "Tensor": """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 
@@ -14,7 +15,8 @@ def lazy(
     """A package's `__getattr__` and `__dir__` (PEP 562) for names that wait for their first use.
 
     `homes` maps each name to the module that has it; a module is its own home.  For a name that is
-    not there the error says what PyTorch's name of that `place` is called here (coming_from.py).
+    not there the error says what PyTorch's name of that `place` is called here (coming_from.py):
+    an AttributeError, and of `from package import name` an ImportError.
 
     >>> getattr_, _ = lazy("os", {"sqrt": "math", "path": "os.path"})
     >>> getattr_("sqrt")(9.0)
@@ -27,12 +29,20 @@ def lazy(
             if not place or name[0] == "_":  # which modules are asked for all the time
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
             say = later("tinygraph.coming_from", "no_such_name")
-            raise AttributeError(say(place, name, sorted({*names, *homes})))
+            loading = f"{package}.{name}" in sys.modules  # a module that is not done: found there
+            imported = not loading and _is_imported(sys._getframe(1))
+            absent = ImportError if imported else AttributeError
+            raise absent(say(place, name, sorted({*names, *homes})))
         module = import_module(homes[name])
         names[name] = module if homes[name] == f"{package}.{name}" else getattr(module, name)
         return names[name]
 
     return __getattr__, lambda: sorted({*names, *homes})
+
+
+def _is_imported(frame: FrameType) -> bool:
+    """Whether it stands at `from package import name`, which drops what an AttributeError says."""
+    return frame.f_code.co_code[frame.f_lasti] == import_module("opcode").opmap["IMPORT_FROM"]
 
 
 def later(home: str, name: str) -> Callable[..., Any]:

@@ -64,10 +64,10 @@ def save(obj: Any, path: str | Path) -> Path:
     >>> model.load_state_dict(found["model"]), found["epoch"]
     (IncompatibleKeys(missing_keys=[], unexpected_keys=[]), 3)
     """
-    return save_arrays(path, obj if _is_plain(obj) else packed(obj))
+    return save_arrays(_as_path("save", path), obj if _is_plain(obj) else packed(obj))
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Read what `save` wrote, or another program as safetensors; PyTorch's files by PyTorch.
 
     Parameters
@@ -75,6 +75,8 @@ def load(path: str | Path) -> Any:
     path : str or Path
         A file of `torch.save` is read where torch is installed, by
         `torch.load(..., weights_only=True)`; its tensors come as arrays.
+    map_location, weights_only
+        Change nothing: arrays come to the host, and nothing in a file is ever run.
 
     Returns
     -------
@@ -85,6 +87,8 @@ def load(path: str | Path) -> Any:
     ------
     CheckpointError
         The file is absent, damaged, or of another format.
+    ArgumentError
+        `path` is no path, or `weights_only` is False.
 
     Examples
     --------
@@ -93,7 +97,10 @@ def load(path: str | Path) -> Any:
     ...     tg.load(tg.save([np.float64(0.5), (1, None)], f"{folder}/a.safetensors"))
     [np.float64(0.5), (1, None)]
     """
-    source = Path(path).expanduser()
+    if not weights_only:
+        way_out = "leave it out; of a pickle save model.state_dict() there, in PyTorch"
+        raise ArgumentError("load", "weights_only", "True: no file is run", weights_only, way_out)
+    source = _as_path("load", path).expanduser()
     if _is_of_torch(source):
         return _read_by_torch(source)
     arrays = load_arrays(source, sealed=None)
@@ -104,6 +111,13 @@ def load(path: str | Path) -> Any:
     except BAD_DOCUMENT as error:
         expected = "a document whose arrays are in the file"
         raise CheckpointError("load", str(source), expected, repr(error)) from None
+
+
+def _as_path(op: str, path: Any) -> Path:
+    if not isinstance(path, (str, Path)):
+        way_out = "the name of the file; it is opened here"
+        raise ArgumentError(op, "path", "a str or Path", f"a {type(path).__name__}", way_out)
+    return Path(path)
 
 
 # ---- a nest as a document and arrays ------------------------------------------------------------
@@ -239,7 +253,7 @@ def _read_by_torch(path: Path) -> Any:
             "load",
             str(path),
             "a file of tensors and plain values, which torch.load(weights_only=True) takes",
-            str(error).partition("\n")[0],
+            str(error).partition("\n")[0].partition(". ")[0],  # what follows is coloured, and long
             "save model.state_dict() there, not the model",
         ) from None
 

@@ -89,12 +89,14 @@ def load_arrays(path: str | Path, sealed: bool | None = True) -> dict[str, Array
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(
-            "load_arrays", str(path), "a file that can be read", reason(error)
+            "load_arrays", str(path), "a file that can be read", reason(error), "check the path"
         ) from None
     if sealed or (sealed is None and _TRACE.search(data, 8, 8 + _header_size(path, data))):
         _check_seal(path, data)
     try:
-        return safetensors.numpy.load(data)
+        found = safetensors.numpy.load(data)  # in another order each time
+        header = json.loads(data[8 : 8 + _header_size(path, data)])
+        return {name: found[name] for name in header if name in found}
     except Exception as error:  # SafetensorError derives from Exception alone
         raise CheckpointError(
             "load_arrays", str(path), "a safetensors file of numbers", error

@@ -230,6 +230,15 @@ def test_kernel_at_the_edges(kernel_device, name):
         np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("what", [None, "2"])
+def test_what_is_no_operand(what):
+    for compute in (lambda x: x + what, lambda x: what + x, lambda x: x.add(what)):
+        with pytest.raises(DtypeError, match=f"add: an operand: expected .*, got {what!r}. Way"):
+            compute(tg.ones(2))
+    with pytest.raises(DtypeError, match="matmul: an operand"):
+        tg.ones(2) @ what
+
+
 @pytest.mark.parametrize("number", [300, -1])
 def test_a_number_that_the_dtype_cannot_hold(number):
     with pytest.raises(ArgumentError, match="one that uint8 can hold"):

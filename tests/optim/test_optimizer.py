@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError
+from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, DtypeError, ShapeError
 from tinygraph.optim import SGD, Optimizer
 
 
@@ -125,6 +125,13 @@ def test_a_gradient_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"grad of a: expected \(2, 3\), got \(3,\)"):
         SGD([a], lr=1.0).step()
     assert a.value.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_a_gradient_that_is_a_tensor_is_refused():
+    a = ones(2, name="a")
+    a.grad = tg.ones(2)
+    with pytest.raises(DtypeError, match=r"SGD: grad of a: expected an array, got a Tensor\. Way"):
+        SGD([a], lr=1.0).step()
 
 
 def test_a_rule_without_a_kernel_is_refused_where_kernels_run():

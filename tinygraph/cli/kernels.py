@@ -32,7 +32,7 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
     """
     for file in args.files:
         if not Path(file).is_file():
-            raise ArgumentError("kernels", "FILE", "a .cu file", f"no file {file!r}")
+            raise ArgumentError("kernels", "FILE", "a .cu file", repr(file), "correct the path")
     if args.build:
         _make_folder(args.build)
     instances = inventory(args.files or None)

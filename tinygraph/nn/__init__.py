@@ -3,6 +3,7 @@
 Read module.py first.  A new layer goes into the file of its family, with one line here.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from tinygraph.lazy import lazy as _lazy
@@ -94,7 +95,7 @@ from tinygraph.nn.transformer import TransformerEncoderLayer as TransformerEncod
 from tinygraph.parameter import Buffer as Buffer
 from tinygraph.parameter import Parameter as Parameter
 
-utils = vectors
+sys.modules[f"{__name__}.utils"] = utils = vectors  # for `from tinygraph.nn.utils import ...`
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy(__name__, {}, "nn")

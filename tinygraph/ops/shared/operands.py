@@ -68,13 +68,20 @@ def promote(
             return _number(op, x, y.value.dtype, y.device), y
     if device is None:
         device = device_of(*operands)
-    known = [x if is_number(x) else as_tensor(x, device=device) for x in operands]
+    known = [x if is_number(x) else _operand(op, x, device) for x in operands]
     dtype = result_type(*known)
     if to_float and dtype.kind != "f":
         dtype = float32
     return tuple(
         [_converted(op, x, data, dtype, device) for x, data in zip(known, operands, strict=True)]
     )
+
+
+def _operand(op: str, x: Any, device: Device) -> Tensor:
+    if x is None or isinstance(x, str):
+        expected, way_out = "a Tensor, an array or a number", "look where it comes from"
+        raise DtypeError(op, "an operand", expected, repr(x), way_out)
+    return as_tensor(x, device=device)
 
 
 def result_type(*operands: Operand) -> np.dtype[Any]:

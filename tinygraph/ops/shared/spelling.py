@@ -101,7 +101,8 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
             if name is None:
                 continue
             if name in made or (name is not word and places.get(name, count) < count):
-                raise _twice(function.__name__, word, name)
+                same = (w for w in options if w != word and words.get(w, w) == name)
+                raise _twice(function.__name__, word, next(same, name))
             made[name] = value
         return made
 
