@@ -335,9 +335,15 @@ def agree(name, ours, theirs, torch, cases):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+# Other at edges alone, where equal elements share a gradient or something is NaN.
+ALIKE = "amax amin cosine_similarity maximum minimum sign"
+
+
 def callables(place):
     where = names_table.home(place)
+    other = [n.rpartition(".")[2] for n in coming_from.OTHER if names_table.in_place(n, place)]
     same = [n for n in names_table.same(place) if n not in ELSEWHERE.split()]
+    same += [n for n in other if n in ALIKE.split()]
     return [n for n in same if inspect.isroutine(inspect.getattr_static(where, n, None))]
 
 

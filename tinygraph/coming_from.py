@@ -64,12 +64,14 @@ OTHER = _rows(
     instance_norm: `(x, weight, bias, eps)`, without running statistics
     load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed; a
         path, no open file
+    maximum minimum: where both are equal, the first one has the gradient; PyTorch halves it
     manual_seed: draws other numbers than PyTorch from the same seed
     mean: of integers and bools too, in float32
     normal: `mean` and `std` are numbers; of tensors, `mean + std * tg.randn(size)`
     promote_types result_type: uint16, uint32 and uint64 beside other integers are as in numpy;
         numpy's scalars are tensors without axes, not Python's numbers
     save: writes a safetensors file of arrays and plain values, never a pickle; to a path
+    sign: of NaN is NaN; PyTorch says 0
     testing: gradient checks, and strategies for tests of ops
 """,
         "Tensor": """
@@ -81,9 +83,11 @@ OTHER = _rows(
     heaviside: `value` is one number
     equal: compares element by element, as in numpy
     grad: an array, no Tensor: `w.grad = None` in place of `w.grad.zero_()`
+    maximum minimum: where both are equal, the first one has the gradient; PyTorch halves it
     name: a label for pictures and errors, and for feeding a graph
     retain_grad: returns the tensor
     shape: a tuple of ints
+    sign: of NaN is NaN; PyTorch says 0
     size: a count too, as in numpy: `x.size` is an int, `x.size()` the shape
 """,
         "nn": """

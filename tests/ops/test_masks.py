@@ -49,6 +49,21 @@ class TestMaskedFill(OpContract):
         y = tg.masked_fill(np.array([1, 2]), np.array([True, False]), 7)
         assert y.dtype == np.int64 and y.value.tolist() == [7, 2]
 
+    @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float64"])
+    @pytest.mark.parametrize(
+        "value", [1, 3.0, True, np.float64(3), np.array([1.0]), tg.Tensor(3.0, dtype="float64")]
+    )
+    def test_the_dtype_is_that_of_x(self, dtype, value):
+        y = tg.masked_fill(np.zeros(2, dtype), np.array([True, False]), value)
+        expected = np.array([float(np.asarray(getattr(value, "value", value)).item()), 0])
+        assert y.dtype == dtype
+        np.testing.assert_array_equal(y.value, expected.astype(dtype))
+
+    @pytest.mark.parametrize("value", [1.5, -1, 256, -np.inf, np.nan])
+    def test_what_integers_cannot_hold(self, value):
+        with pytest.raises(DtypeError, match="masked_fill: value: expected one that uint8 can"):
+            tg.masked_fill(np.zeros(2, "uint8"), np.array([True, False]), value)
+
 
 def triangle(x, keeps):
     y = np.zeros(x.shape)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinygraph.checks import whole
 from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.where import where
 from tinygraph.shapes import Array, broadcast_shapes
@@ -38,14 +39,14 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     Returns
     -------
     Tensor
-        Shape of `x`.  What is replaced gets no gradient, and its NaN has no influence.
+        Shape and dtype of `x`.  What is replaced gets no gradient, and its NaN has no influence.
 
     Raises
     ------
     ShapeError
         `mask` does not broadcast to the shape of `x`, or `value` is not one number.
     DtypeError
-        `mask` is not bool.
+        `mask` is not bool, or `x` holds integers and `value` is none of theirs.
 
     Examples
     --------
@@ -65,7 +66,19 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     if np.shape(value) not in ((), (1,)):
         expected, way_out = "one number", "tg.where(mask, value, x)"
         raise ShapeError("masked_fill", "value", expected, np.shape(value), way_out)
-    return where(mask, value, x)
+    return where(mask, _as_one_of(x.dtype, value), x)
+
+
+def _as_one_of(dtype: np.dtype[Any], value: Operand) -> Operand:
+    """The value in that dtype, which it does not widen.  A bool is whether it is not 0."""
+    if isinstance(value, Tensor):
+        return value if value.dtype == dtype else astype(value, dtype)
+    number = np.asarray(value)
+    with np.errstate(invalid="ignore"):
+        held = number.astype(dtype)
+    if dtype.kind in "iu" and (held != number).any():
+        raise DtypeError("masked_fill", "value", f"one that {dtype} can hold", value, "x.float()")
+    return held
 
 
 _triangle = documented(
