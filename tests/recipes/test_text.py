@@ -354,6 +354,17 @@ def test_the_command_sample(rhyme, tmp_path, capsys):
         assert words in fails(capsys, ["sample", str(run.path), *more])
 
 
+def test_a_text_of_a_single_line(tmp_path, capsys):
+    path = tmp_path / "line.txt"
+    path.write_text(RHYME.strip() * 40)
+    run, _ = run_of("lstm_text", tmp_path / "run", path, epochs=1)
+    recipe = recipes.get("lstm_text")
+    texts = recipe.answers(recipe.settings_of(run), recipe.trained(run), run.config)["texts"]
+    assert set(texts["What it writes, with temperature 0.8"]) <= set(RHYME)
+    assert main(["sample", str(run.path), "--length", "5"]) == 0
+    assert len(capsys.readouterr().out) == 1 + 5 + 1
+
+
 def test_only_texts_are_sampled(tmp_path, capsys):
     run = RunFolder(tmp_path / "run")
     run.write_config({"recipe": "xor_mlp", "settings": {}})

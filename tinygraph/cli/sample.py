@@ -10,6 +10,7 @@ from tinygraph.cli.options import DEVICE, Options, real_number, whole_number
 from tinygraph.errors import ArgumentError
 from tinygraph.recipes import TextRecipe, recipes
 from tinygraph.recipes.settings import DeviceName, fit
+from tinygraph.recipes.text import beginning
 from tinygraph.training import RunFolder
 
 
@@ -23,11 +24,12 @@ def sample(args: Namespace) -> dict[str, Any]:
         raise ArgumentError("sample", "RUN", expected, f"one of {recipe.name}")
     device = fit("sample", "--device", DeviceName, args.device)
     how = args.length, args.temperature, args.seed, args.best, device
-    text = recipe.sample(run, args.prompt, *how)
-    print(args.prompt + text)
+    prompt = beginning(run.config["alphabet"]) if args.prompt is None else args.prompt
+    text = recipe.sample(run, prompt, *how)
+    print(prompt + text)
     return {
         "run": str(run.path),
-        "prompt": args.prompt,
+        "prompt": prompt,
         "text": text,
         "temperature": args.temperature,
         "seed": args.seed,
@@ -35,7 +37,7 @@ def sample(args: Namespace) -> dict[str, Any]:
 
 
 SAMPLE_OPTIONS: Options = {
-    "--prompt TEXT": ("how the text begins; default an empty line", {"default": "\n"}),
+    "--prompt TEXT": ("how the text begins; default an empty line, if the text has lines", {}),
     "--length N": (
         "characters that are added; default 500",
         {"type": whole_number(1), "default": 500},

@@ -160,7 +160,7 @@ class TextRecipe(Recipe):
     def sample(
         self,
         run: RunFolder,
-        prompt: str = "\n",
+        prompt: str | None = None,
         length: int = 500,
         temperature: float = 0.8,
         seed: int = 0,
@@ -209,11 +209,20 @@ def surprise(network: nn.Module, codes: Array, labels: Array) -> Array:
     return nats.numpy() / math.log(2)
 
 
+def beginning(alphabet: str) -> str:
+    """What a text begins after: the end of a line, or the first character where lines have none.
+
+    >>> beginning("ab\\n"), beginning("ab")
+    ('\\n', 'a')
+    """
+    return "\n" if "\n" in alphabet else alphabet[0]
+
+
 def write(
     network: nn.Module,
     alphabet: str,
     context: int,
-    prompt: str = "\n",
+    prompt: str | None = None,
     length: int = 500,
     temperature: float = 0.8,
     seed: int = 0,
@@ -228,8 +237,8 @@ def write(
         The V characters, in the order of the codes.
     context : int
         How many characters the network is shown, at most: the last ones.
-    prompt : str
-        How the text begins; at least one character.
+    prompt : str, optional
+        How the text begins; at least one character.  By default `beginning(alphabet)`.
     length : int
         How many characters are added.
     temperature : float
@@ -247,6 +256,7 @@ def write(
     ArgumentError
         A prompt that is empty or has a character beyond the alphabet; a bad number.
     """
+    prompt = beginning(alphabet) if prompt is None else prompt
     if not prompt:
         raise ArgumentError("sample", "--prompt", "at least one character", "none")
     whole("sample", "--length", length, 0)
