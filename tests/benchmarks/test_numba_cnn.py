@@ -191,6 +191,9 @@ def test_without_mnist_it_takes_digits(monkeypatch, tmp_path):
     assert "--download" in said[0] and "the digits that tinygraph brings along" in said[0]
     with pytest.raises(DatasetError, match="mnist"):  # a folder was named
         numba_cnn._data(None, tmp_path, False, said.append)
+    with pytest.raises(DatasetError, match="mnist"):  # before minutes of measuring
+        numba_cnn._data("mnist", tmp_path, False, said.append)
+    assert numba_cnn._data("digits", None, False, said.append) == "digits"
 
 
 @pytest.mark.parametrize(

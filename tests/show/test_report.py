@@ -304,6 +304,7 @@ def test_weights_and_filters(tmp_path):
         "a.weight": RNG.normal(size=(70, 1, 5, 5)),
         "a.bias": np.zeros(8),
         "b.weight": RNG.normal(size=(20, 40, 3, 3)),
+        "e.weight": RNG.normal(size=(1, 2, 3, 3)),
         "c": np.full(3, np.nan),
         "pointwise": np.ones((2, 2, 1, 1)),
         "d": np.array(3.0),
@@ -312,10 +313,11 @@ def test_weights_and_filters(tmp_path):
     captions = page.texts["figcaption"]
     assert captions[0] == "a.weight 70 filters of 5 × 5, 1 input channel; shown are 64 and 1"
     assert captions[1] == "b.weight 20 filters of 3 × 3, 40 input channels; shown are 16 and 16"
-    assert [c.split()[0] for c in captions[2:]] == list(state)
-    assert captions[5] == "c (3,)  mean nan, std nan, 3 not finite"
+    assert captions[2] == "e.weight 1 filter of 3 × 3, 2 input channels"
+    assert [c.split()[0] for c in captions[3:]] == list(state)
+    assert captions[7] == "c (3,)  mean nan, std nan, 3 not finite"
     counts = [int(t.split()[0]) for t in page.texts["title"][1:]]
-    assert sum(counts) == 70 * 25 + 8 + 20 * 40 * 9 + 4 + 1
+    assert sum(counts) == 70 * 25 + 8 + 20 * 40 * 9 + 18 + 4 + 1
     assert not write(tmp_path, state={"n": np.array([1])}).all("section")
 
 

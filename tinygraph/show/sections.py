@@ -218,7 +218,8 @@ def _layer_filters(name: str, w: Array) -> str:
         f'<figure><img width="{pixels.shape[1] * zoom}" height="{pixels.shape[0] * zoom}" '
         f'src="{png_uri(pixels)}" alt="filters of {escape(name)}">'
         f'<div class="scale">{-largest:.3g}<i></i>{largest:.3g}</div>'
-        f"<figcaption><b>{escape(name)}</b> {number} filters of {height} × {width}, "
+        f"<figcaption><b>{escape(name)}</b> {number} filter{'s' * (number != 1)} of "
+        f"{height} × {width}, "
         f"{channels} input channel{'s' * (channels != 1)}{shown}</figcaption></figure>"
     )
 
