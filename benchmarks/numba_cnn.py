@@ -180,9 +180,7 @@ def _data(
 ) -> str:
     """The data that were asked for; otherwise MNIST where it is found, and digits."""
     if name is not None:
-        data.load(
-            name, "train", data_dir, download
-        )  # missing files are said first
+        data.load(name, "train", data_dir, download)  # missing files are said first
         return name
     try:
         data.mnist("test", data_dir, download)
