@@ -11,8 +11,8 @@
 The mean is over all labels that are not `ignore_index`.  Of integer labels a share s may be spread
 over all classes, which takes the same pass:
 
-    loss[n] = -(1 - s) * log p[n, t[n]] - s / C * sum over c of log p[n, c]
-    gx[n]   = gloss[n] * (p[n] - (1 - s) * onehot(t[n]) - s / C)
+    smoothing  loss[n] = -(1 - s) * log p[n, t[n]] - s / C * sum over c of log p[n, c]
+    smoothing  gx[n]   = gloss[n] * (p[n] - (1 - s) * onehot(t[n]) - s / C)
 
 Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs", 1990;
 Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.

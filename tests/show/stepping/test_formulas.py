@@ -9,6 +9,7 @@ from tinygraph.op import registry
 from tinygraph.ops.batch_norm import BatchNorm
 from tinygraph.ops.gelu import Gelu
 from tinygraph.ops.rnn_layer import ReluLayer
+from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
 from tinygraph.show.stepping.formulas import formulas, rules
 
 
@@ -79,6 +80,13 @@ def test_a_row_holds_for_the_settings_that_it_names(training):
     assert lines_of(op, "forward")[0][0] == first
     (gx,) = [row[0] for row in lines_of(op, "backward") if row[0].startswith("gx")]
     assert gx.endswith("M)") == training
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_a_row_that_names_a_number_holds_where_that_is_not_zero(share):
+    rows = lines_of(SoftmaxCrossEntropy("mean", None, share), "backward")
+    smoothed = [row[0] for row in rows if "s / C" in row[0]]
+    assert bool(smoothed) == bool(share) and any("onehot(t[n]))" in row[0] for row in rows)
 
 
 def test_a_row_holds_for_the_value_that_it_names():

@@ -209,7 +209,27 @@ def test_threads_that_are_not_recorded_any_further_have_not_been_stopped(tmp_pat
     lost = [e for e in lanes_of(document) if "lost" in e.classes]
     words = document.one("p", "soft").text
     assert lost and "not recorded any further" in words and "stopped" not in words
-    assert "--limit" in document.one(id="notes").text
+    assert "a larger limit" in document.one(id="notes").text
+
+
+def test_an_access_that_is_stopped_is_seen_at_the_end_of_its_array(tmp_path):
+    path = tmp_path / "vote.html"
+    source = """
+__global__ void vote(const int* x, unsigned* y) {
+    unsigned all = __ballot_sync(0xffffffffu, threadIdx.x % 2);
+    y[threadIdx.x] = all + x[threadIdx.x + 990];
+}
+"""
+    x, y = np.arange(1000, dtype=np.int32), np.zeros(32, np.uint32)
+    Kernel(source, "vote").steps(path, 1, 32, x, y)
+    data = data_of(path)
+    address, step = find(data, kind="stop")
+    shown = memory(dom(path, address), "x")
+    assert [e.attributes["data-sector"] for e in shown.all("div", "sector")] == ["124"]
+    assert min(step["offsets"]) == 4000 and "x[1000]" in shown.one("p", "outside").text
+    address, _ = find(data, kind="exchange")
+    folded = dom(path, address).one("code", data_name="gets")  # a mask, which no cell can hold
+    assert folded.attributes["data-value"] == "0xaaaaaaaa"
 
 
 @pytest.mark.parametrize(

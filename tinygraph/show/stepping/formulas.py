@@ -11,8 +11,8 @@ gradient (`q = gy * x`); `N C H W` and `P = OH*OW` to nothing, the rest to forwa
 more behind a formula begin a remark, unless that begins with "or".
 
 A file for a family has a row for each op, whose name stands first; then the other rows are left
-out.  A row may also begin with a word that says when it holds: `training`, a setting of the op;
-`"tanh"`, the value of one.  An op of a user's has its formulas in the docstring of its class, or of
+out.  A row may also begin with a word that says when it holds: `training`, a setting of the op that
+is true, or a number that is not 0; `"tanh"`, the value of one.  An op of a user's has its formulas in the docstring of its class, or of
 its module.
 """
 
@@ -137,7 +137,11 @@ def _label(row: str) -> str:
 
 def _idle(blocks: list[list[str]], op: Op) -> set[str]:
     """The labels of rows that do not hold for an op with these settings."""
-    settings = {name: value for name, value in vars(op).items() if isinstance(value, (bool, str))}
+    settings = {
+        name: bool(value) if isinstance(value, float) else value
+        for name, value in vars(op).items()
+        if isinstance(value, (bool, str, float))
+    }
     named = {value for value in settings.values() if isinstance(value, str)}
     named.add(re.split(r"(?<=[a-z])(?=[A-Z])", type(op).__name__)[0].lower())
     idle: set[str] = set()

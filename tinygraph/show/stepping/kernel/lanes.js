@@ -52,8 +52,12 @@ function drawRegisters(step) {
     rows.push([`${array.name}[ ]`, lanes.map((_, k) => Math.floor(step.offsets[k] / array.element)), lanes]);
   }
   if (step.values) rows.push([{read: "gets", write: "puts", atomic: "leaves"}[step.kind], step.values, lanes, step.odd]);
-  for (const [name, values] of step.rows || []) rows.push([name, values, lanes]);
   const same = [];  // what all lanes of the step have alike
+  for (const [name, values] of step.rows || []) {
+    const isMask = lanes.length > 1 && typeof values[0] === "string" && values.every(value => value === values[0]);
+    if (isMask) same.push([name, values[0]]);  // too long for the cell of a lane
+    else rows.push([name, values, lanes]);
+  }
   for (const [name, values] of variables(step)) {
     if (lanes.length > 1 && values.every(value => value === values[0])) same.push([name, values[0]]);
     else rows.push([name, values, lanes]);
@@ -69,7 +73,9 @@ function drawRegisters(step) {
   for (const [name, values, at, odd] of rows) {
     const row = make("div", "warp");
     row.dataset.name = name;
-    row.append(make("span", "name", name));
+    const label = make("span", "name", name);
+    label.tip = () => name;  // it may be cut
+    row.append(label);
     for (let lane = 0; lane < WARP; lane++) {
       const k = at.indexOf(lane), value = k < 0 ? undefined : values[k];
       const text = Array.isArray(value) ? value.map(shown).join(" ") : shown(value);

@@ -3,14 +3,15 @@
 function cellOf(array, a, index, memory, lanes, step, marked) {
   const value = memory[a][index] ?? undefined;  // null: bytes that nobody has noted
   const space = array.element === 8 ? 7 : room, text = value === undefined ? "" : shown(value, space);
-  const cell = make("span", lanes ? (step.kind === "read" ? "r" : "w") : "", text);
+  const [cls, verb] = {read: ["r", "read"], stop: ["x", "wanted"]}[step.kind] || ["w", "wrote"];
+  const cell = make("span", lanes ? cls : "", text);
   if (text.length > space) cell.classList.add("tiny");
   if (value === undefined) cell.classList.add("none");
   if (marked.has(index)) cell.classList.add("racy");
   cell.dataset.index = index;
   if (value !== undefined) cell.dataset.value = value;
   cell.tip = () => `${element(array, index)} = ${value === undefined ? "nobody has written it" : value}` +
-    (lanes ? `; lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")} ${step.kind === "read" ? "read" : "wrote"}` : "");
+    (lanes ? `; lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")} ${verb}` : "");
   return cell;
 }
 function drawShared(array, a, step, memory, marked) {
@@ -62,12 +63,14 @@ function drawGlobal(array, a, step, memory, marked) {
   const box = make("section", "memory global" + (mine ? "" : " rest"));
   const size = Math.ceil(array.bytes / array.element);
   box.append(make("h3", "", `${array.space} ${array.name}: ${array.type}, ${plural(size, "element")}` + (mine && step.cost ? ` – ${plural(step.cost[0], "sector")} moved` : "")));
-  const moved = new Set();
-  if (mine && step.cost) step.offsets.forEach(offset => {
-    for (let s = Math.floor((offset + array.base) / SECTOR); s <= Math.floor((offset + array.base + step.size - 1) / SECTOR); s++) moved.add(s);
+  const total = size ? sectorOf(size - 1) + 1 : 0, asked = new Set();
+  if (mine) step.offsets.forEach(offset => {
+    for (let s = Math.floor((offset + array.base) / SECTOR); s <= Math.floor((offset + array.base + step.size - 1) / SECTOR); s++) asked.add(s);
   });
-  const total = size ? sectorOf(size - 1) + 1 : 0;
-  let wanted = moved;
+  const moved = mine && step.cost ? asked : new Set();
+  let wanted = asked;
+  if (mine && !step.cost)  // stopped: what is there of it, and the end that it goes beyond
+    wanted = new Set([...asked].map(s => Math.max(0, Math.min(s, total - 1))).slice(0, total ? MOST_SECTORS : 0));
   if (total <= MOST_SECTORS) wanted = new Set(Array(total).keys());
   else if (!mine) wanted = new Set([...block.steps.slice(0, shell.at()).findLast(s => s.array === a)?.offsets || [0]].map(o => Math.floor((o + array.base) / SECTOR)).filter(s => s >= 0 && s < total).slice(0, 8));
   const grid = make("div", `sectors of${perSector > 8 ? 32 : perSector}`);

@@ -140,8 +140,8 @@ def _notes(trace: Trace, same: bool) -> list[str]:
     notes = []
     if trace.cut:
         notes.append(
-            f"{len(trace):,} events are shown; {trace.cut:,} more came later and are left out: "
-            "--limit, or limit= in Python, records more."
+            f"{len(trace):,} events are shown; {trace.cut:,} more came later and are left out, "
+            "which a larger limit records."
         )
     if same and not trace.findings:
         notes.append("With the threads in the other order the launch leaves the same bytes.")
