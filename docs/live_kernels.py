@@ -21,7 +21,7 @@ PAGE = HERE / "kernels" / "step_by_step.md"
 PICTURES = {  # page, what is behind its name, height
     "step_by_step_banks.png": ("steps-block_sum.html", "step=17", 740),
     "step_by_step_sectors.png": ("steps-row_sums.html", "step=3", 850),
-    "step_by_step_race.png": ("steps-shift.html", "step=2&order=1", 880),
+    "step_by_step_race.png": ("steps-shift.html", "step=2&order=1", 910),
 }
 
 

@@ -12,8 +12,8 @@ more behind a formula begin a remark, unless that begins with "or".
 
 A file for a family has a row for each op, whose name stands first; then the other rows are left
 out.  A row may also begin with a word that says when it holds: `training`, a setting of the op that
-is true, or a number that is not 0; `"tanh"`, the value of one.  An op of a user's has its formulas in the docstring of its class, or of
-its module.
+is true, or a number that is not 0; `"tanh"`, the value of one.  An op of a user's has its formulas
+in the docstring of its class, or of its module.
 """
 
 from __future__ import annotations
