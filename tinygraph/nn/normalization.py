@@ -138,12 +138,8 @@ class GroupNorm(Module):
     num_channels : int
     eps : float
         Added to the variance.
-    momentum : float
-        Taken as PyTorch has it, and changes nothing without running statistics.
     affine : bool
         Whether there is a scale for each channel.
-    track_running_stats : False
-        There are no running statistics.
     bias : bool
         Whether there is a shift too.
     dtype : dtype
