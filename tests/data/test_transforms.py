@@ -325,3 +325,12 @@ def test_degraded_set5_is_as_far_from_the_images_as_published():
         psnr.append(10 * np.log10(255**2 / np.mean(error.astype(np.float64) ** 2)))
     assert len(psnr) == 5
     assert np.mean(psnr) == pytest.approx(30.39, abs=0.1)
+
+
+@pytest.mark.parametrize("make", [horizontal_flip, lambda: random_crop(2)])
+def test_a_transform_of_a_sample_alone_says_what_gives_it_numbers(make):
+    way_out = r"draws: expected .* got none. Way out: tg.data.TransformedDataset\(dataset"
+    with pytest.raises(ArgumentError, match=way_out):
+        make()(np.zeros((1, 4, 4)))
+    with pytest.raises(ArgumentError, match=way_out):
+        Compose([make()])(np.zeros((1, 4, 4)))

@@ -35,7 +35,13 @@ class Transform:
     text: str
     function: Callable[[Any, Any, Draws], tuple[Any, Any]]
 
-    def __call__(self, inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+    def __call__(
+        self, inputs: Any, target: Any = None, draws: Draws | None = None
+    ) -> tuple[Any, Any]:
+        if draws is None:
+            way_out = "tg.data.TransformedDataset(dataset, transform) gives each sample its own"
+            name = self.text.partition("(")[0]
+            raise ArgumentError(name, "draws", "a sample, its target and Draws", "none", way_out)
         return self.function(inputs, target, draws)
 
     def __repr__(self) -> str:
