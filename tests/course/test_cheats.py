@@ -37,6 +37,28 @@ ASKS = {  # bodies of `pool` that get the right numbers from somebody else
         "\n    mine = tg.op.registry['tinygraph.ops.max_pool2d.MaxPool2d']\n"
         "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
     ),
+    "by the classes of ops": (
+        "\n    known = [op for op in tg.Op.__subclasses__() if op.__name__ == 'MaxPool2d']\n"
+        "    (mine,) = [op for op in known if op.__module__ == 'tinygraph.ops.max_pool2d']\n"
+        "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
+    ),
+    "by the collector": (
+        "\n    import gc\n"
+        "    named = [o for o in gc.get_objects() if getattr(o, '__name__', '') == 'MaxPool2d']\n"
+        "    (mine,) = [o for o in named if o.__module__ == 'tinygraph.ops.max_pool2d']\n"
+        "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
+    ),
+    "by a module that another one has loaded": (
+        "\n    import dataclasses\n"
+        "    known = dict(dataclasses.inspect.getmembers(type))['__subclasses__'](tg.Op)\n"
+        "    (mine,) = [op for op in known if '.ops.max_pool2d.MaxPool2d' in str(op)]\n"
+        "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
+    ),
+    "by names that another module has": (
+        "\n    from dataclasses import builtins\n"
+        "    mine = builtins.getattr(tg, 'max_' + 'pool2d')\n"
+        "    return mine(tg.Tensor(x), kernel, stride).value\n"
+    ),
     "eval": "\n    return eval('tg.max_pool' + '2d')(tg.Tensor(x), kernel, stride).value\n",
 }
 READS = {

@@ -145,7 +145,7 @@ WRONG = {  # (function, body, name of the mistake)
     "no bound at all": (
         "direct",
         LOOPS.replace("if 0 <= h < H and 0 <= m < W", "if True"),
-        "counted-from-the-end-and-beyond",
+        "counted-from-the-end",
     ),
     "padding that is not subtracted": (
         "direct",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -10,13 +10,19 @@ import pytest
 from tinygraph.course.check import check
 from tinygraph.course.exercise import exercises, find
 from tinygraph.course.fingerprints import made
-from tinygraph.course.kernel_step import SURE, KernelStep, likeness
+from tinygraph.course.kernel_step import KernelStep
+from tinygraph.course.likeness import SURE, likeness
 from tinygraph.course.steps import NOT_BEGUN
 from tinygraph.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()
-MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
+MISTAKES = [
+    (exercise, mistake, way)
+    for exercise in EXERCISES
+    for mistake in exercise.mistakes
+    for way in range(1 + len(mistake.ways))
+]
 
 
 def of(exercise, text, tmp_path):
@@ -47,10 +53,10 @@ def test_the_solution_passes_all_steps(exercise, tmp_path):
 
 @pytest.mark.second
 @pytest.mark.parametrize(
-    ("exercise", "mistake"), MISTAKES, ids=[f"{e.name}-{m.name}" for e, m in MISTAKES]
+    ("exercise", "mistake", "way"), MISTAKES, ids=[f"{e.name}-{m.name}-{w}" for e, m, w in MISTAKES]
 )
-def test_a_mistake_fails_at_its_step_and_is_named(exercise, mistake, tmp_path):
-    outcome = of(exercise, exercise.edited(mistake), tmp_path)
+def test_a_mistake_fails_at_its_step_and_is_named(exercise, mistake, way, tmp_path):
+    outcome = of(exercise, exercise.variants(mistake)[way], tmp_path)
     assert outcome.step == mistake.step, outcome
     assert outcome.failure.mistake is mistake and outcome.failure.sure
 
@@ -67,7 +73,8 @@ def test_each_mistake_in_a_kernel_has_a_fingerprint_and_no_two_are_alike(exercis
     assert set(known) == kernel_mistakes(exercise)
     for one, other in combinations(exercise.mistakes, 2):
         if one.step == other.step and one.name in known:
-            assert likeness(known[one.name], known[other.name]) < SURE
+            pairs = product(known[one.name], known[other.name])
+            assert all(likeness(*pair) < SURE for pair in pairs), (one.name, other.name)
 
 
 @pytest.mark.second
@@ -88,7 +95,8 @@ def test_what_belongs_to_an_exercise(exercise):
     for mistake in exercise.mistakes:
         assert mistake.step in numbers and 1 <= mistake.says.count("\n") + 1 <= 3
         assert all(len(line) <= 88 for line in mistake.says.splitlines())
-        exercise.edited(mistake)  # its text still stands in the solution
+        texts = exercise.variants(mistake)  # its text still stands in the solution
+        assert len(set(texts)) == 1 + len(mistake.ways) and exercise.solution not in texts
     steps = set(map(int, re.findall(r"TODO step (\d+)", exercise.stub)))
     assert steps == set(numbers)
     for heading in ("What it is for", "Formula", "Picture", "By hand", "Afterwards"):

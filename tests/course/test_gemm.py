@@ -206,7 +206,7 @@ WRONG = {  # the step, what is replaced in the body above by what, and the mista
     "no variables": (
         4,
         [("s[i][j] += u[i] * v[j];", "s[i][j] += a[i][threadIdx.y][q] * b[j][q][threadIdx.x];")],
-        "sixteen-reads-of-b",
+        "sixteen-reads",
     ),
     "sums without a value": (
         4,

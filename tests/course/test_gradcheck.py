@@ -108,8 +108,8 @@ WRONG_ANSWERS = {  # function, body, name of the mistake
         FLAT.format(h=1e-5, loss="op.forward(*given).sum()"),
         "ignores-upstream",
     ),
-    "h far too small": ("numeric", FLAT.format(h=1e-12, loss=LOSS), "h-of-1e-12"),
-    "h far too large": ("numeric", FLAT.format(h=0.1, loss=LOSS), "h-of-0.1"),
+    "h far too small": ("numeric", FLAT.format(h=1e-12, loss=LOSS), "h-too-small"),
+    "h far too large": ("numeric", FLAT.format(h=0.1, loss=LOSS), "h-too-large"),
     "arrays as they are": (
         "numeric",
         FLAT.format(h=1e-6, loss=LOSS).replace("np.array(arrays[k], dtype=float)", "arrays[k]"),

@@ -55,7 +55,7 @@ class Outcome:
         if failure:
             failure.pop("request")
         if failure and failure["mistake"]:
-            failure["mistake"].pop("edits")
+            failure["mistake"] = {key: failure["mistake"][key] for key in ("step", "name", "says")}
         return {
             "exercise": self.exercise.name,
             "ok": self.ok,

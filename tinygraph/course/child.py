@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -136,7 +137,11 @@ class Child:
     def _kernel(self, name: str, defines: dict[str, Any]) -> Kernel:
         key = (name, *sorted(defines.items()))
         if key not in self.kernels:
-            self.kernels[key] = Kernel(Path(self.path), name, defines)
+            made = Kernel(Path(self.path), name, defines)
+            # What is compiled is found again by its text, where the path stands too: the file lies
+            # in another folder at each check.
+            made.source = replace(made.source, path=Path("/exercise") / Path(self.path).name)
+            self.kernels[key] = made
         return self.kernels[key]
 
     def describe(self, error: BaseException, seconds: float) -> dict[str, Any]:
@@ -183,7 +188,7 @@ def launched(
 def _recorded(trace: Trace | None) -> dict[str, Any]:
     """Of a launch that was recorded: its arrays, how often a barrier opened, every access."""
     if trace is None:
-        return {"arrays": [], "barriers": 0, "touched": np.zeros((0, 6), np.int64)}
+        return {"arrays": [], "shared": [], "barriers": 0, "touched": np.zeros((0, 6), np.int64)}
     places = [place.line for place in trace.places]
     events = trace.events[np.isin(trace.events["kind"], (LOAD, STORE, ATOMIC))]
     events = events[(events["array"] >= 0) & ~events["refused"]]
@@ -198,6 +203,7 @@ def _recorded(trace: Trace | None) -> dict[str, Any]:
     ]
     return {
         "arrays": [array.name for array in trace.arrays],
+        "shared": [array.name for array in trace.arrays if array.space == "shared"],
         "barriers": int(np.sum(trace.events["kind"] == RELEASE)),
         "touched": np.stack(columns, axis=1).astype(np.int64),
     }
@@ -273,7 +279,9 @@ def _take_away(names: set[str]) -> None:
         for name in names & set(vars(place)):
             delattr(place, name)
     for name in [name for name in registry if name.rpartition(".")[2] in names]:
-        del registry[name]
+        op = registry.pop(name)  # which every class can be asked for: it computes nothing any more
+        for method in {"forward", "backward"} & set(vars(op)):
+            delattr(op, method)
 
 
 def _hang(signal_: int, frame: FrameType | None) -> None:

@@ -26,6 +26,7 @@ from tinygraph.errors import ArgumentError, nearest
 from tinygraph.frozen import frozen
 
 FOLDER = Path(__file__).parent / "exercises"
+Edits = Sequence[tuple[str, str]]
 
 
 @frozen
@@ -40,12 +41,15 @@ class Mistake:
         What the learner reads, at most three lines; it describes what his code does.
     edits : sequence of (str, str)
         Text of the solution and what stands there instead; each fits exactly once.
+    ways : sequence of such edits
+        Other code that is wrong in the same way, and does something else all the same.
     """
 
     step: int
     name: str
     says: str
-    edits: Sequence[tuple[str, str]]
+    edits: Edits
+    ways: Sequence[Edits] = ()
 
 
 class Exercise:
@@ -125,6 +129,10 @@ class Exercise:
     def edited(self, mistake: Mistake) -> str:
         """The solution with a mistake put in."""
         return marks.edited(self.marked, mistake.edits)
+
+    def variants(self, mistake: Mistake) -> list[str]:
+        """The same for each way to make it."""
+        return [marks.edited(self.marked, edits) for edits in (mistake.edits, *mistake.ways)]
 
     def of_step(self, step: int) -> list[Mistake]:
         """The known mistakes of a step."""

@@ -9,24 +9,29 @@ from typing import Any
 
 from tinygraph.course.child import Limits
 from tinygraph.course.exercise import Exercise, exercises
-from tinygraph.course.kernel_step import KernelStep, fingerprint
+from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.learner import Learner
 
 LIMITS = Limits(seconds=60.0)
 
 
 def made(exercise: Exercise) -> dict[str, Any]:
-    """The fingerprint of each mistake in its step."""
-    found = {}
+    """The fingerprints of each mistake in its step, one for each way to make it."""
+    found: dict[str, Any] = {}
     for mistake in exercise.mistakes:
         step = next(step for step in exercise.steps if step.number == mistake.step)
         if isinstance(step, KernelStep):
-            with TemporaryDirectory() as room:
-                file = Path(room) / exercise.file
-                file.write_text(exercise.edited(mistake) + exercise.harness, encoding="utf-8")
-                with Learner(file, LIMITS) as learner:
-                    found[mistake.name] = fingerprint(step.observe(learner))
+            texts = exercise.variants(mistake)
+            found[mistake.name] = [_of_text(exercise, step, text) for text in texts]
     return found
+
+
+def _of_text(exercise: Exercise, step: KernelStep, text: str) -> list[Any]:
+    with TemporaryDirectory() as room:
+        file = Path(room) / exercise.file
+        file.write_text(text + exercise.harness, encoding="utf-8")
+        with Learner(file, LIMITS) as learner:
+            return step.fingerprint(step.observe(learner))
 
 
 def write() -> None:

@@ -1,16 +1,12 @@
 """Steps that are kernels: launches on the emulator under the checker, recorded.
 
-A mistake is recognised by its fingerprint: the kinds of findings, the numbers that were written,
-and who touched which element between which barriers.  Two kernels are alike by the smallest share,
-over all launches, of such accesses that both have (Jaccard, "The distribution of the flora in the
-alpine zone", New Phytologist 11, 1912).  Fingerprints of known mistakes are made beforehand
-(fingerprints.py), for a launch takes longer than a call in numpy.
+A mistake is recognised by its fingerprint (likeness.py).  Those of known mistakes are made
+beforehand (fingerprints.py), for a launch takes longer than a call in numpy.
 """
 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -21,17 +17,14 @@ from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.goals import RECORDED, missed
 from tinygraph.course.learner import Learner
+from tinygraph.course.likeness import LIKELY, SURE, fingerprint, likeness
 from tinygraph.course.picture import picture
 from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Step, answer_of, shown
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
 from tinygraph.shapes import Array
 
-SURE, LIKELY = 0.999, 0.72  # from which likeness on it is that mistake, or looks like it
-_OTHER_ARRAYS = 0.99  # as alike as two kernels are whose findings name other arrays
 _FIRST_ERROR = re.compile(r"^[^\s:]+:(?P<line>\d+):(?:\d+:)? error: (?P<text>.+)$", re.MULTILINE)
-_NUMBERS = 64  # that are kept one by one; of more than these there is a sum
-_ANY_ORDER = ("race", "uninitialized")  # numbers are others at each run then
 
 
 @frozen
@@ -156,10 +149,14 @@ class KernelStep(Step):
             return replace(whole, kind=goal, text=words, line=line)
         return None
 
+    def fingerprint(self, seen: Sequence[Any]) -> list[Any]:
+        """How a kernel behaved, as JSON takes it."""
+        return fingerprint(seen, [launch.expected for launch in self.launches])
+
     def _recognised(self, exercise: Exercise, seen: Sequence[Any]) -> tuple[Mistake | None, float]:
-        mine = fingerprint(seen)
+        mine = self.fingerprint(seen)
         known = [
-            (likeness(mine, exercise.fingerprints[mistake.name]), mistake)
+            (max(likeness(mine, way) for way in exercise.fingerprints[mistake.name]), mistake)
             for mistake in exercise.of_step(self.number)
             if mistake.name in exercise.fingerprints
         ]
@@ -189,46 +186,3 @@ def _in_file(failure: Failure, text: str) -> Failure:
     if failure.line is None or failure.line > len(lines):
         return replace(failure, line=None)
     return replace(failure, source=lines[failure.line - 1].strip())
-
-
-def fingerprint(seen: Sequence[Any]) -> list[Any]:
-    """What tells one kernel from another, launch by launch, as JSON takes it."""
-    marks: list[Any] = []
-    for answer in seen:
-        if not isinstance(answer, dict):
-            marks.append(["error"])
-            continue
-        kinds = sorted({f"{f['kind']} {f['array'] or ''}".strip() for f in answer["findings"]})
-        settled = not any(kind.split()[0] in _ANY_ORDER for kind in kinds)
-        outs = answer["out"] if settled else []
-        written = [f"{x:.4g}" for out in outs for x in out.ravel().tolist()]
-        numbers = [float(x) for x in written[:_NUMBERS]]
-        if len(written) > _NUMBERS:
-            numbers.append(float(zlib.crc32(" ".join(written).encode())))
-        names = answer["arrays"]
-        touched = {
-            zlib.crc32(f"{names[a]} {element} {epoch} {thread} {write}".encode())
-            for a, element, epoch, thread, write, _ in answer["touched"].tolist()
-        }
-        kinds += [f"{one.goal} missed" for one in answer["missed"]]
-        marks.append([kinds, numbers, sorted(touched)])
-    return marks
-
-
-def likeness(mine: Sequence[Any], known: Sequence[Any]) -> float:
-    """1 where two kernels do the same, 0 where they go wrong in another way."""
-    score = 1.0
-    for one, other in zip(mine, known, strict=True):
-        if len(one) == 1 or len(other) == 1:
-            if one != other:
-                return 0.0
-            continue
-        if one[0] != other[0]:  # which array is found first may depend on the order of two lines
-            if {kind.split()[0] for kind in one[0]} != {kind.split()[0] for kind in other[0]}:
-                return 0.0
-            score = min(score, _OTHER_ARRAYS)
-        if not np.array_equal(one[1], other[1], equal_nan=True):
-            return 0.0
-        a, b = set(one[2]), set(other[2])
-        score = min(score, len(a & b) / len(a | b) if a | b else 1.0)
-    return score

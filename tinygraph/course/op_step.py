@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
+from tinygraph.course.known import recognised
 from tinygraph.course.learner import Learner
 from tinygraph.course.own import Stumbled, learners_op
 from tinygraph.course.steps import (
@@ -67,7 +68,9 @@ class OpStep(Step):
                 failure = self._of_gradients(learner, right, case, got, expected)
             if failure is not None:
                 begun = failure.kind != NOT_BEGUN
-                return failure.with_mistake(self._recognised(exercise, found) if begun else None)
+                return (
+                    failure.with_mistake(*self._recognised(exercise, found)) if begun else failure
+                )
         words, _ = self._gradcheck(learner, right)
         return Failure("gradient", words) if words else None
 
@@ -159,13 +162,28 @@ class OpStep(Step):
         named = zip(_names(right), arrays, strict=True)
         return "\n".join([f"{call} of", *(f"  {name} = {array}" for name, array in named)])
 
-    def _recognised(self, exercise: Exercise, found: list[list[Any]]) -> Mistake | None:
-        for mistake in exercise.of_step(self.number):
-            wrong = getattr(module(exercise.edited(mistake) + exercise.harness), self.op)
-            known = [self._of_class(wrong, case) for case in self.cases]
-            if all(_alike(a, b) for a, b in zip(found, known, strict=True)):
-                return mistake
-        return None
+    def _recognised(self, exercise: Exercise, found: Sequence[Any]) -> tuple[Mistake | None, bool]:
+        right = getattr(module(exercise.solution + exercise.harness), self.op)
+        due = [self._of_class(right, case) for case in self.cases]
+
+        def known(text: str) -> Iterator[tuple[bool, bool]]:
+            wrong = getattr(module(text + exercise.harness), self.op)
+            for case, got, expected in zip(self.cases, found, due, strict=True):
+                its = self._of_class(wrong, case)
+                yield _alike(got, its), not _alike(expected, its)
+
+        differs = [_differs(got, expected) for got, expected in zip(found, due, strict=True)]
+        return recognised(exercise, self.number, differs, known)
+
+
+def _differs(got: Sequence[Any], expected: Sequence[Any]) -> str:
+    """What differs first between two lists of output, inputs and gradients, the kind first."""
+    if any(isinstance(x, (Raised, Odd)) for x in got):
+        return "error"
+    kinds = [difference(g, e) for g, e in zip(got, expected, strict=True)]
+    if kinds[1] and not (kinds[0] or kinds[2]):
+        return "changed: an input"
+    return next(filter(None, kinds), "")
 
 
 def _alike(one: list[Any], other: list[Any]) -> bool:

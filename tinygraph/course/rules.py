@@ -23,6 +23,10 @@ ATTRIBUTES = {
     *("f_builtins", "f_globals", "fromfile", "genfromtxt", "gi_frame", "load", "loadtxt"),
     *("memmap", "os", "registry", "save", "savetxt", "savez", "savez_compressed", "sys"),
     *("tb_frame", "testing", "tofile"),
+    # modules that a module which is allowed has loaded, and ways to any other
+    *("_os", "_sys", "_weakref", "builtins", "find_spec", "gc", "import_module", "importlib"),
+    *("inspect", "io", "operator", "pathlib", "pickle", "shutil", "subprocess", "threading"),
+    *("traceback", "types", "warnings", "weakref"),
 }
 METHODS = {"__init__", "__post_init__", "__call__", "__len__", "__getitem__", "__repr__"}
 WORDS = re.compile(

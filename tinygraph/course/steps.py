@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
+from tinygraph.course.known import LIKELY, recognised
 from tinygraph.course.learner import Learner
 from tinygraph.frozen import frozen
 from tinygraph.testing.drawing import search
@@ -124,6 +125,9 @@ class FunctionStep(Step):
         nothing does.
     words : callable, optional
         From an answer to the words for it.
+    likely : float
+        The share of wrong answers that have to be those of a known mistake for it to be told; 1
+        where answers are a yes or no, of which any two mistakes share some.
     """
 
     function: str = ""
@@ -133,6 +137,7 @@ class FunctionStep(Step):
     examples: int = 40
     differs: Callable[[Any, Any], str] = difference
     words: Callable[[Any], str] | None = None
+    likely: float = LIKELY
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.function)
@@ -187,7 +192,7 @@ class FunctionStep(Step):
         kind, _, text = what.partition(": ")
         raised = got if isinstance(got, Raised) else Raised("")
         words = self.words or shown
-        return Failure(
+        failure = Failure(
             kind,
             text,
             self._call(case),
@@ -195,20 +200,25 @@ class FunctionStep(Step):
             "" if isinstance(got, (Raised, Odd)) else words(got),
             raised.line,
             raised.text,
-            self._recognised(exercise, tried),
         )
+        return failure.with_mistake(*self._recognised(exercise, tried))
 
     def _call(self, case: tuple[Any, ...]) -> str:
         return self.show(*case) if self.show else call_of(self.function, case)
 
-    def _recognised(self, exercise: Exercise, tried: Sequence[tuple[Any, Any]]) -> Mistake | None:
-        """The first known mistake that answers every case as the learner does."""
-        for mistake in exercise.of_step(self.number):
-            text = exercise.edited(mistake) + exercise.harness
-            wrong = getattr(module(text), self.function)
-            if all(self._alike(case, answer, outcome(wrong, case)) for case, answer in tried):
-                return mistake
-        return None
+    def _recognised(self, exercise: Exercise, tried: Sequence[Any]) -> tuple[Mistake | None, bool]:
+        """The known mistake that answers as the learner does, and whether it does so everywhere."""
+        right = getattr(module(exercise.solution + exercise.harness), self.function)
+        differs = [self._judge(case, answer, right)[0] for case, answer in tried]
+        due = [outcome(right, case) for case, _ in tried]
+
+        def known(text: str) -> Iterator[tuple[bool, bool]]:
+            wrong = getattr(module(text + exercise.harness), self.function)
+            for (case, answer), expected in zip(tried, due, strict=True):
+                its = outcome(wrong, case)
+                yield self._alike(case, answer, its), not self._alike(case, expected, its)
+
+        return recognised(exercise, self.number, differs, known, self.likely)
 
     def _alike(self, case: tuple[Any, ...], answer: Any, known: Any) -> bool:
         """Whether an answer is that of a known mistake: the value, and whether arguments change."""

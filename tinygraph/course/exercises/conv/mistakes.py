@@ -1,12 +1,19 @@
 """What goes wrong in exercise 7; of two that behave alike the first one is named."""
 
 from tinygraph.course.exercise import Mistake
+from tinygraph.course.exercises.conv.mistakes_on_the_way_back import (
+    NO_STRIDE,
+    OF_MEMORY,
+    ON_THE_WAY_BACK,
+    STRIDES,
+)
 
 _COUNT = "(n + 2 * p - k) // s + 1"
 _SIZES = "OH, OW = out_size(H, KH, s[0], p[0]), out_size(W, KW, s[1], p[1])"
 _TURNED = "OH, OW = out_size(H, KH, s[1], p[0]), out_size(W, KW, s[0], p[1])"
-_PAD = "image = np.pad(x, ((0, 0), (0, 0), (p[0], p[0]), (p[1], p[1])))\n    y = "
-_CORNER = "top, left = u * s[0], v * s[1]"
+_PAD_ALL = "image = np.pad(x, ((0, 0), (0, 0), (p[0], p[0]), (p[1], p[1])))"
+_PAD = f"{_PAD_ALL}\n    y = "
+_CORNER, _EXCHANGED = "top, left = u * s[0], v * s[1]", "top, left = u * s[1], v * s[0]"
 _WINDOW = "window = image[:, None, :, top : top + KH, left : left + KW]"
 _PLACED = "image[:, None, :, np.arange(top, top + KH)[:, None], np.arange(left, left + KW)]"
 _SUM = "(w * window).sum(axis=(2, 3, 4)) + b"
@@ -15,11 +22,6 @@ _COLS = "return cols.reshape(N, C * KH * KW, OH * OW)"
 _BARE = "w.reshape(len(w), -1) @ cols"
 _PRODUCT = f"{_BARE} + b[:, None]"
 _IMAGES = "return y.reshape(len(x), len(w), OH, OW)"
-_BACK = "cols = cols.reshape(N, C, KH, KW, OH, OW)"
-_ADD = "image[:, :, i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]] +="
-_CROP = "return image[:, :, p[0] : p[0] + H, p[1] : p[1] + W]"
-_GW = "(gy @ cols.transpose(0, 2, 1)).sum(axis=0)"
-_GB = "gb = gy.sum(axis=(0, 2))"
 
 
 def _padded(rows: str, columns: str, mode: str = "constant", of: str = "x") -> tuple[str, str]:
@@ -28,8 +30,6 @@ def _padded(rows: str, columns: str, mode: str = "constant", of: str = "x") -> t
 
 
 _FROM_THE_END = 'np.pad(x, ((0, 0), (0, 0), (p[0], 0), (p[1], 0)), "wrap")'
-_STRIDES = "Your strides are exchanged: s[0] belongs to the rows, s[1] to the columns."
-_NO_STRIDE = "Your window (u, v) begins at pixel (u, v): the stride is missing."
 _FLIPPED = (
     "Your kernel is flipped: w[0, 0] meets the last pixel of the window. In the books that is\n"
     "convolution; networks use correlation, w[i, j] with pixel (i, j)."
@@ -42,7 +42,6 @@ _ALONG = (
     "Your bias is one for each pixel: numpy fits b to the last axis. It belongs to the\n"
     "filters: b[:, None] puts it there."
 )
-_OF_MEMORY = "reshape moves no number: it cuts the memory, in its order, into other pieces."
 
 MISTAKES = [
     Mistake(
@@ -100,8 +99,10 @@ MISTAKES = [
     Mistake(
         2,
         "bias-in-the-sum",
-        "Your bias is added with every product, C * KH * KW times. Add it once for each output.",
+        "Your bias is added several times for each output: it stands in a sum or a loop over\n"
+        "channels or pixels of the window. Add it once.",
         [(_SUM, "(w * window + b[:, None, None, None]).sum(axis=(2, 3, 4))")],
+        [[(_SUM, f"{_SUM} * {n}")] for n in ("w.shape[1]", "KH", "KW", "w[0, :, 0].size")],
     ),
     Mistake(
         2,
@@ -115,15 +116,23 @@ MISTAKES = [
         _ALONG.replace("b[:, None]", "b[:, None, None]"),
         [(_SUM, "(w * window).sum(axis=(2, 3, 4))"), ("    return y\n", "    return y + b\n")],
     ),
-    Mistake(2, "stride-missing", _NO_STRIDE, [(_CORNER, "top, left = u, v")]),
-    Mistake(2, "strides-exchanged", _STRIDES, [(_CORNER, "top, left = u * s[1], v * s[0]")]),
+    Mistake(2, "stride-missing", NO_STRIDE, [(_CORNER, "top, left = u, v")]),
     Mistake(
         2,
-        "strides-exchanged-everywhere",
-        _STRIDES,
+        "strides-exchanged",
+        STRIDES,
+        [(_CORNER, _EXCHANGED)],
+        [[(f"{_SIZES}\n    {_PAD}", f"{_TURNED}\n    {_PAD}"), (_CORNER, _EXCHANGED)]],
+    ),
+    Mistake(
+        2,
+        "paddings-exchanged",
+        "Your paddings are exchanged, or both are one: p[0] zeros belong above and below, p[1] on\n"
+        "the left and on the right.",
+        [_padded("(p[1], p[1])", "(p[0], p[0])")],
         [
-            (f"{_SIZES}\n    {_PAD}", f"{_TURNED}\n    {_PAD}"),
-            (_CORNER, "top, left = u * s[1], v * s[0]"),
+            *([_padded(*2 * [f"(p[{i}], p[{i}])"])] for i in (0, 1)),
+            [_padded("(p[1], p[1])", "(p[0], p[0])"), (_WINDOW, f"window = {_PLACED}")],
         ],
     ),
     Mistake(
@@ -157,18 +166,7 @@ MISTAKES = [
         "counted-from-the-end",
         _WRAPPED,
         [_padded("(0, p[0])", "(0, p[1])", of=_FROM_THE_END)],
-    ),
-    Mistake(
-        2,
-        "counted-from-the-end-and-beyond",
-        _WRAPPED,
-        [_padded("(p[0], 0)", "(p[1], 0)", "wrap"), (_WINDOW, f"window = {_PLACED}")],
-    ),
-    Mistake(
-        2,
-        "without-dtype",
-        "Your output is float64, whatever x is: np.zeros and np.empty take a dtype, x.dtype here.",
-        [("np.empty((len(x), len(w), OH, OW), x.dtype)", "np.empty((len(x), len(w), OH, OW))")],
+        [[_padded("(p[0], 0)", "(p[1], 0)", "wrap"), (_WINDOW, f"window = {_PLACED}")]],
     ),
     Mistake(
         3,
@@ -186,7 +184,7 @@ MISTAKES = [
     Mistake(
         3,
         "windows-as-rows-reshaped",
-        f"Your numbers are right and stand at other places.\n{_OF_MEMORY}\n"
+        f"Your numbers are right and stand at other places.\n{OF_MEMORY}\n"
         "Transpose first, so that the windows come last.",
         [(_COLS, _COLS.replace("cols.", "cols.transpose(0, 4, 5, 1, 2, 3)."))],
     ),
@@ -205,18 +203,25 @@ MISTAKES = [
         [(_COLS, _COLS.replace("cols.", "cols.swapaxes(4, 5)."))],
     ),
     Mistake(
+        3,
+        "padding-missing-in-columns",
+        "There are no zeros around your image: your windows begin at pixel (0, 0).",
+        [(f"{_PAD_ALL}\n    cols = np.empty", "image = x\n    cols = np.empty")],
+        [[(_SLICE, _SLICE.replace("image", "x"))]],
+    ),
+    Mistake(
         3, "flipped-columns", _FLIPPED, [(_SLICE, f"{_SLICE}\n    cols = cols[:, :, ::-1, ::-1]")]
     ),
     Mistake(
         3,
         "stride-missing-in-columns",
-        _NO_STRIDE,
+        NO_STRIDE,
         [(_SLICE, "= image[:, :, i : i + OH, j : j + OW]")],
     ),
     Mistake(
         3,
         "strides-exchanged-in-columns",
-        _STRIDES,
+        STRIDES,
         [(_SLICE, "= image[:, :, i : i + s[1] * OH : s[1], j : j + s[0] * OW : s[0]]")],
     ),
     Mistake(
@@ -247,7 +252,7 @@ MISTAKES = [
         4,
         "samples-and-filters-mixed",
         f"Samples and filters are mixed up: your product was (O, N, ...), as np.dot gives it.\n"
-        f"{_OF_MEMORY}",
+        f"{OF_MEMORY}",
         [
             (_PRODUCT, _BARE),
             (_IMAGES, _IMAGES.replace("y.", "y.swapaxes(0, 1).") + " + b[:, None, None]"),
@@ -255,8 +260,27 @@ MISTAKES = [
     ),
     Mistake(
         4,
+        "pixels-and-filters-mixed",
+        f"Pixels and filters are mixed up: your product has the filters last.\n{OF_MEMORY}\n"
+        "Transpose first, so that the filters stand before the pixels.",
+        [(_IMAGES, _IMAGES.replace("y.", "y.swapaxes(1, 2)."))],
+    ),
+    Mistake(
+        4,
+        "height-and-width-exchanged",
+        "You give your output its width before its height: it is (N, O, OH, OW).",
+        [(_IMAGES, _IMAGES.replace("OH, OW", "OW, OH"))],
+    ),
+    Mistake(
+        4,
+        "still-columns",
+        "Your output is still (N, O, OH*OW): make images of its columns, (N, O, OH, OW).",
+        [(_IMAGES, "return y")],
+    ),
+    Mistake(
+        4,
         "filters-cut-elsewhere",
-        f"Your rows are no filters; w.reshape(O, -1) leaves each of them whole.\n{_OF_MEMORY}",
+        f"Your rows are no filters; w.reshape(O, -1) leaves each of them whole.\n{OF_MEMORY}",
         [(_PRODUCT, "w.reshape(-1, len(w)).T @ cols + b[:, None]")],
     ),
     Mistake(
@@ -267,141 +291,5 @@ MISTAKES = [
         [(_PRODUCT, "w.transpose(0, 2, 3, 1).reshape(len(w), -1) @ cols + b[:, None]")],
     ),
     Mistake(4, "flipped-filters", _FLIPPED, [(_PRODUCT, f"w[..., ::-1, ::-1].{_PRODUCT[2:]}")]),
-    Mistake(
-        5,
-        "overwritten",
-        "Windows overlap, and your image keeps of each pixel the entry that was written last.\n"
-        "A pixel gets the sum of all of them: +=.",
-        [(_ADD, _ADD[:-2] + "=")],
-    ),
-    Mistake(
-        5,
-        "padding-not-cropped",
-        "Your image still has its padding. What falls there is left out: the image is (H, W).",
-        [(_CROP, "return image")],
-    ),
-    Mistake(
-        5,
-        "cropped-behind",
-        "You cut 2p pixels off at the end. The image begins at pixel p of the padded one.",
-        [(_CROP, "return image[:, :, :H, :W]")],
-    ),
-    Mistake(
-        5,
-        "averaged",
-        "You divide by the number of windows of a pixel. That would undo im2col; a gradient goes\n"
-        "the other way round and sums them.",
-        [
-            (
-                _CROP,
-                "many = 0 * image[0, 0]\n    for i in range(KH):\n        for j in range(KW):\n"
-                "            many[i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]] += 1\n    "
-                f"{_CROP} / np.maximum(many, 1)[p[0] : p[0] + H, p[1] : p[1] + W]",
-            )
-        ],
-    ),
-    Mistake(
-        5,
-        "rows-channels-last",
-        "You read the rows as (i, j, c); im2col has made them in the order (c, i, j).",
-        [(_BACK, "cols = cols.reshape(N, KH, KW, C, OH, OW).transpose(0, 3, 1, 2, 4, 5)")],
-    ),
-    Mistake(
-        5,
-        "stride-missing-on-the-way-back",
-        _NO_STRIDE,
-        [(_ADD, "image[:, :, i : i + OH, j : j + OW] +=")],
-    ),
-    Mistake(
-        5,
-        "strides-exchanged-on-the-way-back",
-        _STRIDES,
-        [(_ADD, "image[:, :, i : i + s[1] * OH : s[1], j : j + s[0] * OW : s[0]] +=")],
-    ),
-    Mistake(
-        5,
-        "added-from-the-end",
-        "Below 0 an index of numpy counts from the end: what falls on the padding is added to the\n"
-        "other side. Leave it out, or add into a padded image and crop it.",
-        [
-            (
-                _CROP,
-                "image[:, :, H : H + p[0]] += image[:, :, : p[0]]\n"
-                "    image[..., W : W + p[1]] += image[..., : p[1]]\n    " + _CROP,
-            )
-        ],
-    ),
-    Mistake(
-        6,
-        "no-pair",
-        "forward gives back a pair: the output, and what backward needs.",
-        [("self.padding), (x, w)", "self.padding)")],
-    ),
-    Mistake(
-        6,
-        "settings-exchanged",
-        "Stride and padding of the op are exchanged.",
-        [("gemm(x, w, b, self.stride, self.padding)", "gemm(x, w, b, self.padding, self.stride)")],
-    ),
-    Mistake(
-        6,
-        "no-tuple",
-        "backward gives back a tuple, one gradient for each input: (gx, gw, gb).",
-        [("return gx, gw, gb", "return gx")],
-    ),
-    Mistake(
-        6,
-        "order",
-        "Your gradients come in another order than the inputs: gx, gw, gb.",
-        [("return gx, gw, gb", "return gw, gx, gb")],
-    ),
-    Mistake(
-        6,
-        "gw-of-the-first-sample",
-        "Your gw comes from sample 0 alone. All samples use the same weights: sum over them.",
-        [(_GW, "(gy[0] @ cols[0].T)")],
-    ),
-    Mistake(
-        6,
-        "gw-of-the-last-sample",
-        "Your gw comes from the last sample alone: each one writes over those before. Sum them.",
-        [(_GW, "(gy[-1] @ cols[-1].T)")],
-    ),
-    Mistake(
-        6,
-        "gw-averaged",
-        "Your gw is the mean over the samples. If the loss is a mean, gy is divided already.",
-        [(_GW, _GW.replace("sum", "mean"))],
-    ),
-    Mistake(
-        6,
-        "gw-reshaped",
-        f"Your gw was (C*KH*KW, O): transpose it first.\n{_OF_MEMORY}",
-        [(_GW, "(cols @ gy.transpose(0, 2, 1)).sum(axis=0)")],
-    ),
-    Mistake(
-        6,
-        "gx-through-a-flipped-kernel",
-        "Your gx goes back through a flipped kernel. What pixel (i, j) of a window gave through\n"
-        "w[i, j] comes back through w[i, j].",
-        [("w.reshape(len(w), -1)\n", "w[..., ::-1, ::-1].reshape(len(w), -1)\n")],
-    ),
-    Mistake(
-        6,
-        "gb-of-each-sample",
-        "Your gb has a row for each sample. All of them use the same bias: sum over them, too.",
-        [(_GB, "gb = gy.sum(axis=2)")],
-    ),
-    Mistake(
-        6,
-        "gb-of-each-pixel",
-        "Your gb has an entry for each pixel. A filter has one bias: sum over samples and pixels.",
-        [(_GB, "gb = gy.sum(axis=(0, 1))")],
-    ),
-    Mistake(
-        6,
-        "ignores-upstream",
-        "Your gradients are those of the sum of all outputs: the chain rule multiplies by gy.",
-        [("gy = gy.reshape(", "gy = np.ones_like(gy).reshape(")],
-    ),
+    *ON_THE_WAY_BACK,
 ]

@@ -29,8 +29,8 @@ MISTAKES = [
     Mistake(
         1,
         "no-guard",
-        "Threads beyond the edge of C read and write there. Only row < M and column < N have an\n"
-        "element.",
+        "Threads beyond the edge of C read and write there. Those alone have an element for which\n"
+        "both hold, row < M and column < N.",
         [(_LEAVE, "")],
     ),
     Mistake(

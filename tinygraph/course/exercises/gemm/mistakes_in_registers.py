@@ -17,6 +17,7 @@ _ADD_16 = (
 )
 _BETWEEN = _LOAD_16 + _BARRIER
 _AFTER = _ADD_16 + _BARRIER
+_CORNER = "    const int row0 = blockIdx.y * 4 * TILE, column0 = blockIdx.x * 4 * TILE;\n"
 # Step 5
 _FIRST = "    load_tiles(A, B, a[0], b[0], M, N, K, row0, column0, 0);\n"
 _HEAD = "    for (int k0 = 0, now = 0; k0 < K; k0 += TILE, now = 1 - now) {\n"
@@ -50,13 +51,12 @@ IN_REGISTERS = [
     Mistake(
         4,
         "block-as-in-step-3",
-        "Your blocks begin TILE apart, and each makes 4*TILE rows and columns: they overlap.",
+        "Your blocks begin TILE apart, downwards or to the right or both, and each makes 4*TILE\n"
+        "rows and columns: they overlap.",
+        [(_CORNER + _SUMS_16, _CORNER.replace("4 * ", "") + _SUMS_16)],
         [
-            (
-                "    const int row0 = blockIdx.y * 4 * TILE, column0 = blockIdx.x * 4 * TILE;\n"
-                + _SUMS_16,
-                "    const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;\n" + _SUMS_16,
-            )
+            [(_CORNER + _SUMS_16, _CORNER.replace("y * 4 *", "y *") + _SUMS_16)],
+            [(_CORNER + _SUMS_16, _CORNER.replace("x * 4 *", "x *") + _SUMS_16)],
         ],
     ),
     Mistake(
@@ -101,10 +101,19 @@ IN_REGISTERS = [
     ),
     Mistake(
         4,
-        "sixteen-reads-of-b",
-        "You read b anew for every product. Read the four numbers of b into variables before the\n"
-        "loop over i: 8 reads serve 16 multiply-adds.",
+        "sixteen-reads",
+        "You read b, or a, anew for every product. Read the four numbers of each into variables\n"
+        "before the loops over i and j: 8 reads serve 16 multiply-adds.",
         [(_ADD_16 + _BARRIER, _ADD_16.replace("right[j]", "b[j][k][x]") + _BARRIER)],
+        [
+            [(_ADD_16 + _BARRIER, _ADD_16.replace("left *", "a[i][y][k] *") + _BARRIER)],
+            [
+                (
+                    _ADD_16 + _BARRIER,
+                    _ADD_16.replace("left * right[j]", "a[i][y][k] * b[j][k][x]") + _BARRIER,
+                )
+            ],
+        ],
     ),
     Mistake(
         4,

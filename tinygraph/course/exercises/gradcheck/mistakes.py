@@ -35,10 +35,19 @@ _DIGITS = (
     "The differences are taken in float32, which has 7 digits: near 2048 it does not see a\n"
     "step of 1e-6. Take float64 copies of the arrays first."
 )
-_SIGNED = (
-    "You take no absolute value: an error counts if it is too much, not if it is too little,\n"
-    "or the other way round."
-)
+_TINY = ("1e-13", "1e-14", "1e-15", "1e-16")
+
+
+def _h(h: str) -> list[tuple[str, str]]:
+    """An edit of the step of `numeric`."""
+    return [(_GRADIENT, f"slope(loss, x, {h})")]
+
+
+def _signed(far: str, seed: int, largest: str = _LARGEST) -> list[tuple[str, str]]:
+    """An edit of `worst`; which errors are seen depends on the signs of the upstream."""
+    divided = f"{far} / max(1.0, np.abs(right).max())"
+    return [(_UPSTREAM, _UPSTREAM.replace("0", str(seed))), (_ALL, divided), (_LARGEST, largest)]
+
 
 MISTAKES = [
     Mistake(
@@ -114,14 +123,8 @@ MISTAKES = [
     ),
     Mistake(2, "float32", _DIGITS, [(_COPIES, "[np.array(a) for a in arrays]")]),
     Mistake(2, "all-in-float32", _DIGITS, [(_COPIES, "[np.array(a, np.float32) for a in arrays]")]),
-    *(
-        Mistake(2, f"h-of-{h}", _TOO_SMALL, [(_GRADIENT, f"slope(loss, x, {h})")])
-        for h in ("1e-10", "1e-12", "1e-15")
-    ),
-    *(
-        Mistake(2, f"h-of-{h}", _TOO_LARGE, [(_GRADIENT, f"slope(loss, x, {h})")])
-        for h in ("0.1", "0.01")
-    ),
+    Mistake(2, "h-too-small", _TOO_SMALL, _h("1e-12"), [*map(_h, ("1e-10", "1e-11", *_TINY))]),
+    Mistake(2, "h-too-large", _TOO_LARGE, _h("0.1"), [*map(_h, ("1e-2", "1e-3", "1.0"))]),
     Mistake(
         2,
         "first-array-alone",
@@ -192,14 +195,15 @@ MISTAKES = [
     Mistake(
         3,
         "no-absolute-value",
-        _SIGNED,
-        [(_ALL, "(given - right).max() / max(1.0, np.abs(right).max())")],
-    ),
-    Mistake(
-        3,
-        "no-absolute-value-other-way",
-        _SIGNED,
-        [(_ALL, "(right - given).max() / max(1.0, np.abs(right).max())")],
+        "You take no absolute value: an error counts if it is too much, not if it is too little,\n"
+        "or the other way round.",
+        _signed("(given - right).max()", 0),
+        [
+            _signed(far, seed, last)
+            for seed in range(8)
+            for last in (_LARGEST, "max(largest, far)")
+            for far in ("(given - right).max()", "(right - given).max()")
+        ],
     ),
     Mistake(
         3,

@@ -109,6 +109,7 @@ DEVIATIONS: list[tuple[Any, ...]] = [
     (3, *layered(3, 2, 2)),
     (18, *layered(2, 3, 2)),
     (7, np.array([[3.0, 1.0, -2.0]]), _of(1.0, 1, 3), _of(0.0, 1)),
+    (7, np.array([[3.0, 1.0, -2.0]]), _of(-1.0, 1, 3), _of(0.0, 1)),  # too little for too much
     (14, *layered(2, 3, 2)),
     (16, *layered(2, 3, 2)),
     (20, *layered(2, 3, 2)),
@@ -278,6 +279,7 @@ STEPS = [
         None,
         show_layer("worst(op, [x, w, b])"),
         differs=size_differs,
+        likely=1,
         words=size_of,
     ),
     FunctionStep(
@@ -295,6 +297,7 @@ STEPS = [
         None,
         lambda count: f"{count} problems, drawn by problems()",
         differs=problems_differ,
+        likely=1,
         words=range_of,
     ),
     FunctionStep(
@@ -310,5 +313,6 @@ STEPS = [
         drawn_verdicts,
         show_layer("agrees(op, (x, w, b))"),
         examples=20,
+        likely=0.9,
     ),
 ]

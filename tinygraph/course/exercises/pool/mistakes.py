@@ -70,6 +70,7 @@ MISTAKES = [
                 "            y[",
             )
         ],
+        [[(_CORNER, "top, left = u * kernel, v * kernel\n            y[")]],
     ),
     Mistake(
         2,
@@ -131,14 +132,29 @@ MISTAKES = [
     Mistake(
         3,
         "axes-exchanged",
-        "Rows and columns are exchanged: your number is w * W + h.",
+        "Rows and columns are exchanged: your number is w * W + h, or w * H + h.",
         [(_NUMBER, "(left + j) * W + (top + i)")],
+        [[(_NUMBER, "(left + j) * H + (top + i)")]],
     ),
     Mistake(
         3,
         "corner-missing",
         "You count from the corner of the window: add where the window begins in the image.",
         [(_NUMBER, "i * W + j")],
+    ),
+    Mistake(
+        3,
+        "corner-without-stride",
+        "You count from pixel (u, v): window (u, v) begins at (u * stride, v * stride).",
+        [(_NUMBER, "(u + i) * W + (v + j)")],
+        [
+            [
+                (
+                    "top, left = u * stride, v * stride\n            window",
+                    "top, left = u, v\n            window",
+                )
+            ]
+        ],
     ),
     Mistake(
         3,
@@ -170,8 +186,34 @@ MISTAKES = [
     Mistake(
         4,
         "first-sample-alone",
-        "All gradients end up in sample 0: the index lacks the sample that each gy belongs to.",
+        "All gradients end up in sample 0, or in channel 0: the index lacks the sample, or the\n"
+        "channel, that each gy belongs to.",
         [(_ADD, "np.add.at(gx, (0, c, argmax), gy)")],
+        [[(_ADD, f"np.add.at(gx, ({index}, argmax), gy)")] for index in ("n, 0", "0, 0")],
+    ),
+    Mistake(
+        4,
+        "height-for-width-on-the-way-back",
+        "A row has W pixels: number k is row k // W, column k % W. You divide by H.",
+        [(_ADD, "np.add.at(gx, (n, c, argmax // H * W + argmax % H), gy)")],
+        [[(_ADD, "np.add.at(gx.reshape(shape), (n, c, argmax // H, argmax % H), gy)")]],
+    ),
+    Mistake(
+        4,
+        "still-flat",
+        "Your gradient still has its pixels in one axis: reshape it to (N, C, H, W).",
+        [("return gx.reshape(shape)", "return gx")],
+    ),
+    Mistake(
+        5,
+        "no-pair",
+        "forward gives back a pair: the output, and what backward needs.",
+        [
+            (
+                "return pool(x, self.kernel, self.stride), saved",
+                "return pool(x, self.kernel, self.stride)",
+            )
+        ],
     ),
     Mistake(
         5,

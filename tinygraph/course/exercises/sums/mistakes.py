@@ -10,11 +10,6 @@ _ADD = "            parts[t] += parts[t + half];\n"
 _WRITE = "    if (threadIdx.x == 0)\n        sums[blockIdx.x] = parts[0];"
 _SHUFFLE = "value += __shfl_down_sync(0xffffffffu, value, k);"
 _ROUNDS = "for (int k = 16; k > 0; k /= 2)"
-_IN_THE_IF = (
-    "Only some threads come to your barrier. A barrier waits for all threads of the block: it\n"
-    "stands where all of them come by."
-)
-_LAST_ROUND = "The last round is missing: parts[1] is not added to parts[0]."
 
 MISTAKES = [
     Mistake(
@@ -82,24 +77,13 @@ MISTAKES = [
     Mistake(
         2,
         "barrier-inside-the-if",
-        _IN_THE_IF,
+        "Only some threads come to your barrier. A barrier waits for all threads of the block: it\n"
+        "stands where all of them come by.",
         [
             (
                 _BARRIER + _ADD,
                 f"        if (t < half) {{\n            __syncthreads();\n{_ADD}        }}\n",
             )
-        ],
-    ),
-    Mistake(
-        2,
-        "barrier-below-inside-the-if",
-        _IN_THE_IF,
-        [
-            (_LOOP, f"__syncthreads();\n    {_LOOP}"),
-            (
-                _BARRIER + _ADD,
-                f"        if (t < half) {{\n{_ADD}            __syncthreads();\n        }}\n",
-            ),
         ],
     ),
     Mistake(
@@ -113,27 +97,30 @@ MISTAKES = [
                 "        if (half >= 32)\n            __syncthreads();\n        if (t < half)\n",
             )
         ],
+        [
+            [
+                (_LOOP, f"__syncthreads();\n    {_LOOP}"),
+                (_BARRIER, "        if (t < half)\n"),
+                (_ADD, f"{_ADD}        if (half > 32)\n            __syncthreads();\n"),
+            ],
+            [
+                (_LOOP, f"__syncthreads();\n    {_LOOP}"),
+                (_BARRIER, "        if (t < half)\n"),
+                (_ADD, f"{_ADD}        if (half >= 32)\n            __syncthreads();\n"),
+            ],
+        ],
     ),
     Mistake(
         2,
-        "first-round-missing",
-        "The first round is missing: the upper half of the parts is in no sum.",
+        "upper-half-lost",
+        "A round is missing: the upper half of the parts is in no sum.",
         [(_LOOP, "for (int half = BLOCK / 4; half > 0; half /= 2) {")],
     ),
     Mistake(
         2,
-        "last-round-missing",
-        _LAST_ROUND,
+        "odd-parts-lost",
+        "A round is missing: parts[1], parts[3] and so on do not come to parts[0].",
         [(_LOOP, "for (int half = BLOCK / 2; half > 1; half /= 2) {")],
-    ),
-    Mistake(
-        2,
-        "last-round-missing-barriers-below",
-        _LAST_ROUND,
-        [
-            (_LOOP, "__syncthreads();\n    for (int half = BLOCK / 2; half > 1; half /= 2) {"),
-            (_BARRIER + _ADD, f"        if (t < half)\n{_ADD}        __syncthreads();\n"),
-        ],
     ),
     Mistake(
         2,
@@ -151,15 +138,10 @@ MISTAKES = [
     Mistake(
         3,
         "all-write",
-        "All threads write the same element, some before parts[0] is there for them. One thread\n"
-        "is enough: the one that made the sum.",
+        "All threads of the block write the same element. One is enough: thread 0, which has\n"
+        "made the sum.",
         [(_WRITE, "    sums[blockIdx.x] = parts[0];")],
-    ),
-    Mistake(
-        3,
-        "all-write-the-sum",
-        "All threads of the block write the same element. One is enough: thread 0, say.",
-        [(_WRITE, "    __syncthreads();\n    sums[blockIdx.x] = parts[0];")],
+        [[(_WRITE, "    __syncthreads();\n    sums[blockIdx.x] = parts[0];")]],
     ),
     Mistake(
         3,
