@@ -17,11 +17,12 @@ from tinygraph.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()
+WAYS = 6  # that are tried of each mistake: the further ones are other numbers that are drawn
 MISTAKES = [
     (exercise, mistake, way)
     for exercise in EXERCISES
     for mistake in exercise.mistakes
-    for way in range(1 + len(mistake.ways))
+    for way in range(1 + len(mistake.ways))[:WAYS]
 ]
 
 
