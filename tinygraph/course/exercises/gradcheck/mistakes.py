@@ -43,11 +43,18 @@ def _h(h: str) -> list[tuple[str, str]]:
     return [(_GRADIENT, f"slope(loss, x, {h})")]
 
 
-def _signed(far: str, seed: int, largest: str = _LARGEST) -> list[tuple[str, str]]:
+def _signed(far: str, seed: int, largest: str) -> list[tuple[str, str]]:
     """An edit of `worst`; which errors are seen depends on the signs of the upstream."""
     divided = f"{far} / max(1.0, np.abs(right).max())"
     return [(_UPSTREAM, _UPSTREAM.replace("0", str(seed))), (_ALL, divided), (_LARGEST, largest)]
 
+
+_SIGNED = [
+    _signed(far, seed, largest)
+    for seed in range(4)
+    for largest in (_LARGEST, "max(largest, far)")
+    for far in ("(given - right).max()", "(right - given).max()")
+]
 
 MISTAKES = [
     Mistake(
@@ -124,7 +131,7 @@ MISTAKES = [
     Mistake(2, "float32", _DIGITS, [(_COPIES, "[np.array(a) for a in arrays]")]),
     Mistake(2, "all-in-float32", _DIGITS, [(_COPIES, "[np.array(a, np.float32) for a in arrays]")]),
     Mistake(2, "h-too-small", _TOO_SMALL, _h("1e-12"), [*map(_h, ("1e-10", "1e-11", *_TINY))]),
-    Mistake(2, "h-too-large", _TOO_LARGE, _h("0.1"), [*map(_h, ("1e-2", "1e-3", "1.0"))]),
+    Mistake(2, "h-too-large", _TOO_LARGE, _h("0.1"), [*map(_h, ("0.01", "0.05", "1.0"))]),
     Mistake(
         2,
         "first-array-alone",
@@ -197,13 +204,8 @@ MISTAKES = [
         "no-absolute-value",
         "You take no absolute value: an error counts if it is too much, not if it is too little,\n"
         "or the other way round.",
-        _signed("(given - right).max()", 0),
-        [
-            _signed(far, seed, last)
-            for seed in range(8)
-            for last in (_LARGEST, "max(largest, far)")
-            for far in ("(given - right).max()", "(right - given).max()")
-        ],
+        _SIGNED[0],
+        _SIGNED[1:],
     ),
     Mistake(
         3,
