@@ -1,6 +1,7 @@
-"""Attributes that are described together, `reads, writes : bool`, each with a field of its own.
+"""What Sphinx takes for the type of an attribute and is none.
 
-Sphinx reads the field `:ivar reads, writes:` as the attribute `writes` of the type `reads,`.
+Of attributes that are described together, `reads, writes : bool`, it reads the field
+`:ivar reads, writes:` as the attribute `writes` of the type `reads,`: each gets a field of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +9,12 @@ from __future__ import annotations
 import re
 
 _TOGETHER = re.compile(r":(ivar|vartype) ((?:\w+, )+\w+):")
+
+
+def keep_whole(what: str, lines: list[str]) -> None:
+    """Before napoleon: of a property it takes what a first line has before a colon for a type."""
+    if what == "property":
+        lines.insert(0, "")
 
 
 def apart(lines: list[str]) -> list[str]:

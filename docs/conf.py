@@ -46,6 +46,8 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing"]  # CONTRIBUTING.md links to files of the repository
 
+smartquotes = False  # tables show code: 'cuda' and dtype=... are copied as they stand
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied are the lines behind these
 copybutton_prompt_is_regexp = True
 
@@ -94,6 +96,7 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
         pieces = re.split(r"(`[^`]*`)", line)
         pieces[::2] = [re.sub(r"(?<!\\)([|*])", r"\\\1", piece) for piece in pieces[::2]]
         lines[i] = "".join(pieces)
+    attributes.keep_whole(what, lines)
 
 
 def with_attributes_apart(

@@ -257,12 +257,12 @@ class Operators(Conversions[Node], Absent):
 
     @property
     def T(self) -> Node:
-        """All axes in the other order: of a matrix the transposed one."""
+        """All axes in the other order; of a matrix, the transposed one."""
         return above.transpose(self)
 
     @property
     def mT(self) -> Node:
-        """Matrices transposed: the last two axes swapped."""
+        """Matrices transposed, that is, the last two axes swapped."""
         return above.transpose(self, -2, -1)
 
     # ---- ops under their own names ----------------------------------------------------------

@@ -131,7 +131,7 @@ class Tensor(Operators["Tensor"]):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The element type, a numpy dtype: `tg.float32`."""
+        """The element type as a numpy dtype, which `tg.float32` is too."""
         return self.value.dtype
 
     @property
@@ -151,7 +151,7 @@ class Tensor(Operators["Tensor"]):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no op made it: data, or a parameter."""
+        """Whether no op made it, as of data and parameters."""
         return self.op is None
 
     def numpy(self) -> Array:
