@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import re
 
+_COLON = "\0"  # stands for one
 _TOGETHER = re.compile(r":(ivar|vartype) ((?:\w+, )+\w+):")
 
 
 def keep_whole(what: str, lines: list[str]) -> None:
     """Before napoleon: of a property it takes what a first line has before a colon for a type."""
-    if what == "property":
-        lines.insert(0, "")
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(":", _COLON)
+
+
+def whole_again(lines: list[str]) -> list[str]:
+    """Behind napoleon: the colons that `keep_whole` hid from it."""
+    return [line.replace(_COLON, ":") for line in lines]
 
 
 def apart(lines: list[str]) -> list[str]:

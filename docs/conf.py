@@ -103,7 +103,7 @@ def with_attributes_apart(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """What napoleon has made of a docstring, with a field for each attribute."""
-    lines[:] = attributes.apart(lines)
+    lines[:] = attributes.apart(attributes.whole_again(lines))
 
 
 def is_boilerplate(

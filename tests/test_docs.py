@@ -56,15 +56,16 @@ def script(name: str) -> Any:
     return module
 
 
-def test_the_text_of_a_property_has_no_type_of_its_own():
+@pytest.mark.parametrize("what", ["property", "method"])
+def test_the_text_of_a_property_has_no_type_of_its_own(what):
     """`Matrices transposed: the last two axes.` is one sentence, and no type of a text."""
     napoleon = pytest.importorskip("sphinx.ext.napoleon")
-    for what, typed in (("property", False), ("attribute", True)):
-        lines = ["Matrices transposed: the last two axes swapped."]
-        script("attributes").keep_whole(what, lines)
-        made = str(napoleon.NumpyDocstring(lines, what=what, name="mT"))
-        assert ("Matrices transposed: the last" in made) is not typed
-        assert (":type:" in made) is typed
+    attributes = script("attributes")
+    lines = ["Matrices transposed: the last two axes swapped.", "", "More: of it."]
+    hidden = [*lines]
+    attributes.keep_whole(what, hidden)
+    made = napoleon.NumpyDocstring(hidden, what=what, name="mT").lines()
+    assert attributes.whole_again(made)[: len(lines)] == lines
 
 
 def test_attributes_that_are_described_together_have_a_field_each():
