@@ -35,14 +35,15 @@ class Transform:
     text: str
     function: Callable[[Any, Any, Draws], tuple[Any, Any]]
 
-    def __call__(
-        self, inputs: Any, target: Any = None, draws: Draws | None = None
-    ) -> tuple[Any, Any]:
-        if draws is None:
+    def __call__(self, inputs: Any, *rest: Any) -> tuple[Any, Any]:
+        """What becomes of the inputs, a target and draws; `rest` is these two."""
+        if len(rest) != 2:
             way_out = "tg.data.TransformedDataset(dataset, transform) gives each sample its own"
             name = self.text.partition("(")[0]
-            raise ArgumentError(name, "draws", "a sample, its target and Draws", "none", way_out)
-        return self.function(inputs, target, draws)
+            raise ArgumentError(
+                name, "draws", "a sample, its target and Draws", "no Draws", way_out
+            )
+        return self.function(inputs, *rest)
 
     def __repr__(self) -> str:
         return self.text
