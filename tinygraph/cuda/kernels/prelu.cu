@@ -34,7 +34,7 @@ prelu_forward(const T* __restrict__ x, const T* __restrict__ weight, T* __restri
 // numpy: gx = np.where(x > 0, gy, weight.reshape(kept0, 1, kept1, 1, kept2) * gy)
 //        gw = np.where(x > 0, 0, gy * x).sum((1, 3))
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 4)
 prelu_backward(const T* __restrict__ gy, const T* __restrict__ x, const T* __restrict__ weight,
                T* __restrict__ gx, T* __restrict__ sums, SETS_PARAMETERS)
 {
