@@ -40,7 +40,7 @@ class Comparison:
     bad_input = [
         Bad("shapes", (np.ones((2, 3)), np.ones(2)), {}, ShapeError, "(2, 3) and (2,)"),
         Bad("text", (np.ones(2), "ab"), {}, DtypeError, "expected"),
-        Bad("nothing", (np.ones(2), None), {}, DtypeError, "got object"),
+        Bad("nothing", (np.ones(2), None), {}, DtypeError, "got None"),
     ]
 
 

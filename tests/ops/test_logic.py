@@ -47,7 +47,7 @@ class Bitwise:
     bad_input = [
         Bad("shapes", (np.ones((2, 3), int), np.ones(2, int)), {}, ShapeError, "(2, 3) and (2,)"),
         Bad("floats", ([1], [1.5]), {}, DtypeError, "x: expected integers or bools, got float32"),
-        Bad("nothing", ([1], None), {}, DtypeError, "got object"),
+        Bad("nothing", ([1], None), {}, DtypeError, "got None"),
     ]
 
 
@@ -92,7 +92,7 @@ class Logical:
     differentiable = False
     bad_input = [
         Bad("shapes", (np.ones((2, 3)), np.ones(2)), {}, ShapeError, "(2, 3) and (2,)"),
-        Bad("nothing", ([1], None), {}, DtypeError, "got object"),
+        Bad("nothing", ([1], None), {}, DtypeError, "got None"),
     ]
 
 
