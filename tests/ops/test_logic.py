@@ -92,7 +92,7 @@ class Logical:
     differentiable = False
     bad_input = [
         Bad("shapes", (np.ones((2, 3)), np.ones(2)), {}, ShapeError, "(2, 3) and (2,)"),
-        Bad("nothing", ([1], None), {}, DtypeError, "got None"),
+        Bad("nothing", ([1], None), {}, DtypeError, "got object"),
     ]
 
 
