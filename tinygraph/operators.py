@@ -231,6 +231,16 @@ class Operators(Conversions[Node], Absent):
 
     # ---- shapes -----------------------------------------------------------------------------
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.value.ndim
+
+    @property
+    def size(self) -> Count:
+        """The number of elements, as in numpy; called, `x.size()`, the shape, as in PyTorch."""
+        return Count.of(self.value.shape)
+
     def reshape(self, *shape: Any) -> Node:
         """The same elements in another shape, as ints or one tuple: see `tg.reshape`."""
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)

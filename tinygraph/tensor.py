@@ -22,7 +22,7 @@ import numpy as np
 from tinygraph.device import CPU, Device, get_device
 from tinygraph.dtypes import differentiable
 from tinygraph.errors import ShapeError
-from tinygraph.operators import Count, Operators, above
+from tinygraph.operators import Operators, above
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, Spec, as_numbers
 from tinygraph.writes import Writes
@@ -138,16 +138,6 @@ class Tensor(Operators["Tensor"]):
     def spec(self) -> Spec:
         """Shape and dtype together."""
         return Spec(self.value.shape, self.value.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.value.ndim
-
-    @property
-    def size(self) -> Count:
-        """The number of elements, as in numpy; called, `x.size()`, the shape, as in PyTorch."""
-        return Count.of(self.value.shape)
 
     @property
     def is_leaf(self) -> bool:
