@@ -200,6 +200,7 @@ WORDS = {  # lines that stand above all others
     "a string without escapes": 'const char* a = R"x(")x";',
     "a file": "int open(const char*, int);",
     "the checker's own": "int tg_site(int);",
+    "a pragma with more behind it": "#pragma unroll GCC optimize(3)",
     "a pragma": '_Pragma("GCC optimize(3)")',
 }
 
@@ -213,10 +214,23 @@ def test_a_kernel_does_not_leave_its_room(cheat, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["// a system of open files, asm", "/* extern\n volatile */", "#define N 4  // pragma"]
+    "line",
+    [
+        "// a system of open files, asm",
+        "/* extern\n volatile */",
+        "#define N 4  // pragma",
+        "#pragma unroll 4",
+        "__device__ bool is_open(float y) { bool open = y > 0; return open; }",
+    ],
 )
-def test_comments_may_say_anything(line):
+def test_what_is_no_way_out_may_be_said(line):
     assert checking.broken_rules(SUMS, f"{line}\n{SUMS.solution}") == []
+
+
+def test_sliding_windows_may_be_imported():
+    line = "from numpy.lib.stride_tricks import sliding_window_view"
+    assert checking.broken_rules(POOL, f"{line}\n{POOL.solution}") == []
+    assert checking.broken_rules(POOL, f"import numpy.lib.stride_tricks.os\n{POOL.solution}")
 
 
 UNSAFE = {  # a round without its barrier, and what shall hide it

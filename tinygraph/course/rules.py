@@ -13,6 +13,7 @@ MODULES = {
     *("__future__", "collections", "dataclasses", "functools", "hypothesis", "itertools", "math"),
     *("numpy", "tinygraph", "typing"),
 }
+DEEP = {"numpy.lib.stride_tricks"}  # modules of modules that are allowed
 NAMES = {
     *("__builtins__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "delattr"),
     *("eval", "exec", "exit", "getattr", "globals", "input", "locals", "memoryview", "open"),
@@ -32,12 +33,15 @@ METHODS = {"__init__", "__post_init__", "__call__", "__len__", "__getitem__", "_
 WORDS = re.compile(
     r"\b(asm|__asm\w*|__atomic_\w+|__attribute\w*|__builtin_\w+|__has_include\w*|__sync_\w+|constructor|"
     r"extern|no_sanitize\w*|pragma|_Pragma|tg_\w+|volatile|"
-    r"abort|creat|dl\w+|dup2?|exec[lv]\w*|_?_?exit|fdopen|fopen|v?fork|getenv|kill|longjmp|mmap|"
-    r"mprotect|open|openat|popen|ptrace|setitimer|setjmp|sigaction|signal|socket|syscall|system|unlink)\b|"
+    r"abort|creat|dl\w+|dup2?|exec[lv]\w*|_?_?exit|fdopen|fopen|v?fork|getenv|longjmp|mmap|"
+    r"mprotect|openat|popen|ptrace|setitimer|setjmp|sigaction|socket|syscall|system|unlink)\b|"
+    r"\b(kill|open|signal)\s*\(|"  # which are good names of variables too
     r"#\s*(embed|import|include|line|pragma)|"
     # what puts words together behind the reader's back
     r"##|%:|\?\?[=/'()!<>-]|\[\[|\bR\"|\\\r?\n"
 )
+
+UNROLLED = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+unroll\b[ \t]*\w*[ \t]*$", re.MULTILINE)
 
 
 def broken_rules(exercise: Exercise, text: str) -> list[tuple[int, str]]:
@@ -58,7 +62,8 @@ def _of_python(text: str, forbidden: set[str]) -> Iterator[tuple[int, str]]:
             names = [alias.name for alias in node.names]
             for name in [node.module or ""] if isinstance(node, ast.ImportFrom) else names:
                 parts = name.split(".")
-                if parts[0] not in MODULES or set(parts) & ATTRIBUTES or len(parts) > 2:
+                deep = len(parts) > 2 and name not in DEEP
+                if parts[0] not in MODULES or set(parts) & ATTRIBUTES or deep:
                     yield line, f"{name or 'a relative import'}: this module is not needed here"
             for name in names if inside else []:
                 yield from _named(line, name, forbidden)
@@ -85,6 +90,6 @@ def _named(line: int, name: str, forbidden: set[str]) -> Iterator[tuple[int, str
 
 
 def _of_kernels(text: str) -> Iterator[tuple[int, str]]:
-    code = without_comments(text)
+    code = UNROLLED.sub("", without_comments(text))
     for match in WORDS.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, f"{match[0].strip()}: this is not needed here"

@@ -91,6 +91,9 @@ def _of(number: float, *shape: int) -> Array:
     return np.full(shape, number)
 
 
+_MIRRORED = 1.1530867373321434  # where 1 - z * z is -(1 - y * y): signs alone are wrong
+
+
 def _few_negative() -> Layered:
     """Of 800 numbers of x 4 are negative, in as many samples."""
     x = np.abs(_drawn.standard_normal((20, 40))) + 0.1
@@ -114,6 +117,7 @@ DEVIATIONS: list[tuple[Any, ...]] = [
     (16, *layered(2, 3, 2)),
     (20, *layered(2, 3, 2)),
     (13, *_few_negative()),
+    (11, _of(1.0, 1, 1), _of(_MIRRORED, 1, 1), _of(0.0, 1)),
 ]
 
 
