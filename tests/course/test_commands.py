@@ -6,6 +6,7 @@ import pytest
 
 from tinygraph.cli import main
 from tinygraph.course.exercise import exercises, find
+from tinygraph.course.folder import CourseFolder
 
 POOL, FIRST = find("pool"), exercises()[0]
 
@@ -54,7 +55,14 @@ def test_from_the_first_step_to_the_last(folder, capsys):
     assert main(["course", "status"]) == 0
     assert "8  5 of 5" in capsys.readouterr().out
     assert main(["course", "solution", "8"]) == 0
-    assert "np.add.at" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "np.add.at" in out and "SOLUTION" not in out and "\n\n\n\n" not in out
+
+
+def test_without_hypothesis_nothing_is_begun(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["course", "start", str(tmp_path)]) == 2
+    assert "pip install -e '.[course]'" in capsys.readouterr().err and not [*tmp_path.iterdir()]
 
 
 def test_reset_keeps_the_file(folder, capsys):
@@ -65,6 +73,15 @@ def test_reset_keeps_the_file(folder, capsys):
     assert file.read_text() == POOL.stub
     kept = sorted((folder / ".course" / "backups").iterdir())
     assert sorted(path.read_text() for path in kept) == sorted(["mine", POOL.stub])
+
+
+def test_what_was_passed_before_a_reset_is_not_passed_any_more(folder, capsys):
+    made = CourseFolder(folder)
+    made.note(POOL, {"passed": [1, 2, 3, 4, 5]})
+    assert main(["course", "status"]) == 0 and "8  5 of 5" in capsys.readouterr().out
+    assert main(["course", "reset", "8"]) == 0
+    assert main(["course", "status"]) == 0 and "8  0 of 5" in capsys.readouterr().out
+    assert main(["course", "solution", "8"]) == 2
 
 
 def test_hints_go_on_and_the_last_one_stays(folder, capsys):
@@ -96,4 +113,4 @@ def test_a_file_that_is_absent_and_a_state_that_is_damaged(folder, capsys):
     (folder / ".course" / "state.json").write_text("{")
     (folder / POOL.file).unlink()
     assert main(["course", "check", "8"]) == 2
-    assert "tinygraph course start FOLDER makes it" in capsys.readouterr().err
+    assert f"tinygraph course start {folder} makes it" in capsys.readouterr().err

@@ -273,8 +273,8 @@ def problem(seed):
     return numbers((3, 2)), numbers((4, 2)), numbers(4)
 
 
-def test_there_are_ten_right_layers_and_twelve_coals():
-    assert (len(RIGHT), len(COALS)) == (10, 12)
+def test_there_are_eleven_right_layers_and_twelve_coals():
+    assert (len(RIGHT), len(COALS)) == (11, 12)
     assert {LAYERS[n].formula for n in COALS} <= {LAYERS[n].formula for n in RIGHT}
     assert set(KINKS) < set(RIGHT) and "writes" in LAYERS[IN_PLACE].wrong
 

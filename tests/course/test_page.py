@@ -101,3 +101,12 @@ def test_goals_are_told_with_what_was_counted_and_the_line():
     ]
     reached = {"sectors": 16, "bytes": 2560, "reads": 2, "turns": 8, "barriers": 4}
     assert missed(reached, answer) == []
+
+
+def test_no_page_is_made_of_a_loop_without_an_end():
+    step = find("map").steps[1]
+    found = {"kind": "timeout", "message": "not done", "array": "", "line": 3, "block": [0, 0, 0]}
+    answer = {"findings": [found], "arrays": []}
+    assert step._failure(step.launches[0], answer).request is None
+    found["kind"] = "deadlock"
+    assert step._failure(step.launches[0], answer).request["name"] == "axpy"

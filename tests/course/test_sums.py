@@ -76,15 +76,29 @@ def test_what_a_wrong_kernel_shows(tmp_path):
     assert "x[20]" in failure.text
 
 
+@pytest.mark.second
+def test_what_the_course_has_written_is_called_by_the_step(tmp_path):
+    """A launch of a kernel of harness.cu, and its lines, which the learner's file has not."""
+    text = SUMS.solution.replace("return i < n ? x[i] : 0.0f;", "return i < n - 1 ? x[i] : 0.0f;")
+    failure = of(SUMS, text, tmp_path).failure
+    assert failure.case.startswith("step 1, n = ") and "tg_" not in failure.text
+    text = SUMS.solution.replace("        __syncthreads();\n", "")
+    assert text != SUMS.solution
+    failure = of(SUMS, text, tmp_path).failure
+    rows = [row.split()[0] for row in failure.picture.splitlines()]
+    numbers = [int(row.split()[1]) for row in failure.picture.splitlines() if row[:4] == "line"]
+    assert "given" in rows and max(numbers) <= len(text.splitlines())
+
+
 def test_the_picture_has_a_row_for_each_line_and_a_rule_for_each_barrier():
     touched = np.array(
         [[0, 0, 0, 0, 1, 7], [0, 1, 0, 1, 1, 7], [0, 0, 1, 0, 0, 9], [0, 1, 1, 0, 0, 9]]
     )
     answer = {"arrays": ["parts"], "touched": touched, "findings": [{"array": "parts", "index": 1}]}
     assert picture(answer, "parts").splitlines() == [
-        "              [0]      [1]",
+        "parts         [0]      [1]",
         "line 7        t0=     *t1=",
-        "        ------------------ __syncthreads()",
+        "        -- __syncthreads() ",
         "line 9         t0      *t0",
         "        t3= thread 3 writes, t3 it reads, * the checker objects",
     ]

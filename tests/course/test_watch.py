@@ -75,6 +75,7 @@ def test_predictions_are_asked_once_and_answered_at_the_end(folder, watched):
     assert folder.of(POOL)["predicted"] == ["2", ""]
     out = watched(lambda: file.write_text(POOL.solution), "", "q")
     assert POOL.predictions[0]["question"] in out and "  You: 2\n  It is 3.\n" in out
+    assert f"predicted:\n\n{POOL.predictions[0]['question'][:20]}" in out
     assert POOL.predictions[1]["question"] not in out  # that one was left out
     assert folder.answers(POOL) == []  # told once
 
@@ -99,7 +100,7 @@ def test_a_file_that_goes_and_comes_back_ends_nothing(folder, watched):
     folder.note(POOL, {"predicted": []})
     spoil, mend = lambda: file.write_bytes(b"\xff"), lambda: file.write_text(RIGHT_1)
     out = " ".join(watched(file.unlink, "", spoil, "", mend, "", "q").split())
-    assert "none. Way out: tinygraph course start FOLDER makes it" in out
+    assert f"none. Way out: tinygraph course start {folder.path} makes it" in out
     assert "as text" in out and "ok 1" in out
 
 
@@ -142,6 +143,8 @@ def test_a_narrow_screen(width):
     )
     assert all(len(line) <= width for line in wrapped(text, width))
     assert " ".join(wrapped(text, width)) == text.replace("\n", " ")
+    deep = wrapped(f"  {text}".replace("\n", " "), width)
+    assert all(line.startswith("  ") and line[2] != " " for line in deep)
 
 
 def test_where_there_is_little_height_the_step_stands_alone(tmp_path):
@@ -173,3 +176,36 @@ def test_a_real_terminal_is_as_it_was_afterwards(folder):
     assert termios.tcgetattr(its) == before
     os.close(ours)
     os.close(its)
+
+
+@pytest.mark.second
+def test_where_the_step_is_too_high_its_words_stay_and_the_picture_goes(tmp_path):
+    from tests.course.test_exercises import of
+
+    sums = find("sums")
+    text = sums.solution.replace("    __syncthreads();\n", "")
+    assert text != sums.solution
+    outcome = of(sums, text, tmp_path)
+    high, low = screen(outcome, width=60), screen(outcome, width=60, height=15)
+    assert high[-1].split() == ["objects"] and all(len(line) <= 60 for line in high)
+    assert len(low) <= 15 and outcome.failure.picture.splitlines()[0] not in "\n".join(low)
+    assert low[1].startswith("  wrong  2") and wrapped(outcome.failure.text, 60)[0] in low
+
+
+def test_two_long_values_are_shown_from_where_they_differ():
+    from tinygraph.course.screen import _from_where_they_differ as cut
+
+    same, expected, got = "[" + "10, " * 30, "7, 3]", "8, 3]"
+    assert cut(same + expected, same + got, 200) == (same + expected, same + got)
+    pair = cut(same + expected, same + got, 60)
+    assert all(len(part) <= 60 for part in pair)
+    assert pair[0].startswith("... 10, ") and pair[0].endswith(" 10, 7, 3]")
+    assert pair[1].endswith(" 10, 8, 3]")
+    assert cut("[1, 2]" * 40, "", 60) == ("[1, 2]" * 40, "")
+
+
+def test_what_goes_wrong_is_written_over_the_word_checking(folder, watched, monkeypatch):
+    folder.note(POOL, {"predicted": []})
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = watched(folder.file(POOL).unlink, "", "q")
+    assert "checking 08_pool.py ...\r\x1b[Kcourse check: " in out

@@ -16,6 +16,7 @@ from tinygraph.course.check import Outcome, Unusable, check, opened
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.folder import CourseFolder
 from tinygraph.course.learner import Died
+from tinygraph.course.marks import bare
 from tinygraph.course.network import draw, trained
 from tinygraph.course.own import Own, Stumbled
 from tinygraph.course.page import write_page
@@ -24,6 +25,7 @@ from tinygraph.errors import ArgumentError, install
 
 SAME = 3  # so many equal failures in a row, and a hint is offered
 OFFER = "The same three times: `tinygraph course hint` helps."
+PAGE = "this launch, step by step:"
 
 EXERCISE: Options = {
     "N": ("an exercise, by number or name (default: the current one)", {"nargs": "?", "dest": "of"})
@@ -33,6 +35,7 @@ FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "fold
 
 def start(args: Namespace) -> dict[str, Any]:
     """Make the files of all exercises, where there are none, and the emulator ready."""
+    needed()  # now, not at the first check
     folder, made = CourseFolder.start(Path(args.folder).expanduser())
     for file in made:
         if file.suffix != ".md":
@@ -77,7 +80,9 @@ def status(args: Namespace) -> dict[str, Any]:
     for exercise in exercises():
         passed, of = len(folder.of(exercise)["passed"]), len(exercise.steps)
         mark = ">" if exercise.name == current.name else " "
-        print(f"{mark} {exercise.number:2}  {passed} of {of}  {exercise.title}  ({exercise.file})")
+        line = f"{mark} {exercise.number:2}  {passed} of {of}  {exercise.title}"
+        file = f"  ({exercise.file})"
+        print(line + file if len(line + file) <= width() else line)
         rows.append({"exercise": exercise.name, "passed": passed, "of": of})
     return {"folder": str(folder.path), "current": current.name, "exercises": rows}
 
@@ -99,8 +104,8 @@ def solution(args: Namespace) -> dict[str, Any]:
         expected, got = "an exercise whose steps are all right", exercise.name
         way_out = f"tinygraph course hint {exercise.number}; or --anyway"
         raise ArgumentError("course solution", "exercise", expected, got, way_out)
-    print(exercise.solution, end="")
-    return {"exercise": exercise.name, "solution": exercise.solution}
+    print(bare(exercise.marked), end="")
+    return {"exercise": exercise.name, "solution": bare(exercise.marked)}
 
 
 def run(args: Namespace) -> dict[str, Any]:
@@ -118,7 +123,7 @@ def run(args: Namespace) -> dict[str, Any]:
         expected = f"all {len(exercise.steps)} steps to be right before a network takes them"
         way_out = f"tinygraph course check {exercise.number}"
         raise ArgumentError("course run", file.name, expected, len(outcome.passed), way_out)
-    print(f"{network.__doc__}", flush=True)
+    say("\n".join(wrapped(f"{network.__doc__}", width())))
     page = file.with_suffix(".html")
     try:
         with opened(exercise, file) as learner:
@@ -150,23 +155,36 @@ def asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
 
 def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> tuple[Outcome, str]:
     """A check that is noted and shown; then the page of the launch that failed."""
-    if importlib.util.find_spec("hypothesis") is None:
-        raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
+    needed()
     # what hypothesis keeps beside its examples stands with what is ours
     kept = folder.path / ".course" / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(kept))
     outcome = check(exercise, folder.file(exercise))
     times = folder.take(outcome)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    if sys.stdout.isatty():
-        print("\r\x1b[K", end="")  # over "checking ..."
-    say("\n".join(screen(outcome, colour, offer if times >= SAME else "", width(), height())))
+    wiped()
+    high = height()
+    if high and outcome.failure is not None and outcome.failure.request is not None:
+        high -= 2 + len(f"{PAGE} {folder.page(exercise).as_uri()}#block=00") // width()
+    say("\n".join(screen(outcome, colour, offer if times >= SAME else "", width(), high)))
     if answers := folder.answers(exercise):
-        say("\n".join(["", *(part for line in answers for part in wrapped(line, width()))]))
+        say("\n".join(["", *(part for line in answers for part in wrapped(line, width()) or [""])]))
     page = write_page(outcome, folder.page(exercise))
     if page:
-        say(f"\nthis launch, step by step: {page}")
+        say(f"\n{PAGE} {page}")
     return outcome, page
+
+
+def needed() -> None:
+    """Raise ArgumentError where the extra of the course is not installed."""
+    if importlib.util.find_spec("hypothesis") is None:
+        raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
+
+
+def wiped() -> None:
+    """Write over "checking ..."."""
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="")
 
 
 def height() -> int:

@@ -92,6 +92,7 @@ class Watch:
             offer = _OFFER if self.keyboard.there else course.OFFER
             self.outcome, _ = course.checked(self.folder, self.exercise, offer)
         except ArgumentError as error:  # no file, or no text: it may come back
+            course.wiped()
             print("\n".join(wrapped(f"{error}", course.width())))
         self._bar()
 
@@ -134,6 +135,7 @@ class Watch:
         """Do what a key says; what was seen of the file, None to look at it anew."""
         args = Namespace(of=self.exercise.name, anyway=False)
         if key == "h":
+            print()
             course.hint(args)
         elif key == "n":
             self.exercise = self._next()

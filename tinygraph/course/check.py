@@ -108,7 +108,11 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ArgumentError(
-            "course check", "file", f"{path}", "none", "tinygraph course start FOLDER makes it"
+            "course check",
+            "file",
+            f"{path}",
+            "none",
+            f"tinygraph course start {path.parent} makes it",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError("course check", "file", f"{path} as text", f"{error}") from None

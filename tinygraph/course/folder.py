@@ -86,6 +86,7 @@ class CourseFolder:
                 kept = kept.with_name(f"{kept.stem}x{kept.suffix}")
             write_atomically(kept, file.read_bytes())
         write_atomically(file, exercise.stub.encode())
+        self.note(exercise, {"passed": [], "failures": 0, "last": ""})
         return kept
 
     # ---- what was reached -------------------------------------------------------------------

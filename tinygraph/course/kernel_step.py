@@ -24,6 +24,7 @@ from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
 from tinygraph.shapes import Array
 
+_LINE = re.compile(r"^line (?P<line>\d+) *", re.MULTILINE)  # of a picture
 _FIRST_ERROR = re.compile(r"^[^\s:]+:(?P<line>\d+):(?:\d+:)? error: (?P<text>.+)$", re.MULTILINE)
 
 
@@ -121,7 +122,7 @@ class KernelStep(Step):
 
     def _failure(self, launch: Launch, answer: Any) -> Failure | None:
         """What is wrong with one launch."""
-        case = f"{launch.kernel}, {launch.title}"
+        case = _named(f"{launch.kernel}, {launch.title}")
         if not isinstance(answer, dict):
             raised = answer if isinstance(answer, Raised) else Raised(answer.type)
             if raised.kind == KernelCompileError.__name__:
@@ -134,8 +135,10 @@ class KernelStep(Step):
             array = found["array"] if found["array"] in answer["arrays"] else launch.drawn
             return replace(
                 whole,
+                # to record a loop without an end takes as long as the page may take
+                request=None if found["kind"] == "timeout" else whole.request,
                 kind=str(found["kind"]),
-                text=" ".join(text[:1]),
+                text=_named(" ".join(text[:1])),
                 line=found["line"],
                 block=_number(found["block"], launch.grid),
                 picture=picture(answer, array) if launch.drawn else "",
@@ -164,6 +167,16 @@ class KernelStep(Step):
         return (mistake, score) if score >= LIKELY else (None, score)
 
 
+def blocks_of(blocks: int, block: int) -> str:
+    """In words: "3 blocks of 8"."""
+    return f"{blocks} block{'s' if blocks > 1 else ''} of {block}"
+
+
+def _named(words: str) -> str:
+    """A kernel of harness.cu is called by the step whose function it calls."""
+    return re.sub(r"\btg_step_(\d+)\b", r"step \1", words)
+
+
 def _not_compiled(words: str) -> Failure:
     """The first error of the compiler, and its line."""
     found = _FIRST_ERROR.search(words)
@@ -181,8 +194,13 @@ def _number(block: Sequence[int] | None, grid: int | tuple[int, ...]) -> int:
 
 
 def _in_file(failure: Failure, text: str) -> Failure:
-    """With the words of the line; without a line that stands in harness.cu."""
+    """With the words of the line; without a line that stands in harness.cu, which is "given"."""
     lines = text.splitlines()
+    drawing = _LINE.sub(
+        lambda row: row[0] if int(row["line"]) <= len(lines) else f"{'given':{len(row[0])}}",
+        failure.picture,
+    )
+    failure = replace(failure, picture=drawing)
     if failure.line is None or failure.line > len(lines):
         return replace(failure, line=None)
     return replace(failure, source=lines[failure.line - 1].strip())

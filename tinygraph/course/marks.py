@@ -96,6 +96,12 @@ def clean(solution: str) -> str:
     return "\n".join(line for several in lines for line in several) + "\n"
 
 
+def bare(solution: str) -> str:
+    """The solution as it is read: no marks, and nothing in their place."""
+    lines = [part.lines if isinstance(part, Gap) else [part] for part in parts(solution)]
+    return "\n".join(line for several in lines for line in several) + "\n"
+
+
 def edited(solution: str, edits: Sequence[tuple[str, str]]) -> str:
     """The solution with a mistake put in.
 

@@ -10,9 +10,9 @@ _MOST = 8  # elements beside one another
 def picture(answer: dict[str, Any], array: str) -> str:
     """The accesses of the first block to the first elements of an array.
 
-                 [0]     [1]     [2]
+        parts    [0]     [1]     [2]
         line 7   t0=     t1=     t2=
-                 ------------------------ __syncthreads()
+                 -- __syncthreads() -----
         line 9  t0,t0=   t1      .
 
     `t3=` is a write of thread 3, `t3` a read, `*` marks what the checker objects to.
@@ -32,11 +32,11 @@ def picture(answer: dict[str, Any], array: str) -> str:
         word = f"t{thread}{'=' if write else ''}"
         if word not in cells[element]:
             cells[element].append(word)
-    lines = [f"{'':8}" + "".join(f"{f'[{i}]':>9}" for i in range(count))]
+    lines = [f"{array[:8]:8}" + "".join(f"{f'[{i}]':>9}" for i in range(count))]
     before = None
     for (epoch, line), cells in sorted(rows.items()):
         if before is not None and epoch != before:
-            lines.append(f"{'':8}{'-' * 9 * count} __syncthreads()")
+            lines.append(f"{'':8}{'-- __syncthreads() ':-<{9 * count}}")
         before = epoch
         lines.append(f"line {line:<3}" + "".join(_cell(c, i in bad) for i, c in enumerate(cells)))
     return "\n".join([*lines, "        t3= thread 3 writes, t3 it reads, * the checker objects"])

@@ -18,7 +18,7 @@ def screen(
     """The lines; more than 24 of them only where a picture needs it.
 
     `offer` is said below a failure: how to get a hint.  Where `height` lines are too few for all,
-    the step that is not passed stands alone.
+    the step that is not passed stands alone, and if need be without its picture.
     """
 
     def paint(text: str, *codes: str) -> str:
@@ -39,16 +39,20 @@ def screen(
         line = paint(_cut(f"  {word:6}{step.number:2}  {step.title}", width), *codes)
         steps.append(line)
         current += [line] if step.number == outcome.step else []
-    lines: list[str] = []
+    told, drawn = [], []
     if outcome.failure is not None and begun(outcome):
-        lines += ["", *_told(outcome.failure, file, width)]
-        if offer:
-            lines += ["", offer]
+        told = ["", *_told(outcome.failure, file, width)]
+        drawn = _drawn(outcome.failure, width)
+    lines = ["", offer] if offer and told else []
     if outcome.ok:
         lines += ["", paint(f"All {len(outcome.passed)} steps are right.", "green", "bold")]
     lines += _printed(outcome, width)
-    too_high = 0 < height < 1 + len(steps) + len(lines)
-    return [first, *(current if too_high else steps), *lines]
+    below = len(told) + len(lines)
+    if 0 < height < 1 + len(steps) + below + len(drawn):
+        steps = current
+    if 0 < height < 1 + len(steps) + below + len(drawn):
+        drawn = []  # the words say more; the page of the launch has it too
+    return [first, *steps, *told, *drawn, *lines]
 
 
 def _printed(outcome: Outcome, width: int) -> list[str]:
@@ -71,21 +75,40 @@ def _told(failure: Failure, file: str, width: int) -> list[str]:
         lines.append(_cut(f"{file}, line {failure.line}: {failure.source}", width))
     lines += wrapped(failure.text, width)
     lines += [_cut(line, width) for line in failure.case.splitlines()]
+    expected, got = _from_where_they_differ(failure.expected, failure.got, width - 11)
     if failure.expected:
-        lines.append(_cut(f"  expected {failure.expected}", width))
+        lines.append(_cut(f"  expected {expected}", width))
     if failure.got:
-        lines.append(_cut(f"  got      {failure.got}", width))
-    if failure.picture:
-        lines += ["", *(_cut(line, width) for line in failure.picture.splitlines())]
+        lines.append(_cut(f"  got      {got}", width))
     return lines
 
 
+def _from_where_they_differ(expected: str, got: str, width: int) -> tuple[str, str]:
+    """Both without what they begin with in common, where the rest would be cut off."""
+    pairs = enumerate(zip(expected, got, strict=False))
+    same = next((i for i, (one, other) in pairs if one != other), 0)
+    begin = expected.rfind(" ", 0, same)  # of the first number that differs
+    if not got or max(len(expected), len(got)) <= width or begin < width // 2:
+        return expected, got
+    begin = expected.find(" ", begin - width // 4)
+    return f"...{expected[begin:]}", f"...{got[begin:]}"
+
+
+def _drawn(failure: Failure, width: int) -> list[str]:
+    """The picture; its last line is words."""
+    if not failure.picture:
+        return []
+    *rows, legend = failure.picture.splitlines()
+    return ["", *(_cut(row, width) for row in rows), *wrapped(legend, width)]
+
+
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most that width; those that fit stay as they were written."""
+    """Lines of at most that width, as far in as the first; those that fit stay as they are."""
     lines = text.splitlines()
     if all(len(line) <= width for line in lines):
         return lines
-    return textwrap.wrap(" ".join(lines), width, break_long_words=False)
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    return textwrap.wrap(" ".join(lines), width, subsequent_indent=indent, break_long_words=False)
 
 
 def _cut(text: str, width: int) -> str:

@@ -145,6 +145,11 @@ def tg_layer(number):
         each = gy[:, :, None] * won
         return (each * w).sum(1), (each * x[:, None]).sum(0), gy.sum(0)
 
+    def first(x, w, b):
+        y = x @ w.T
+        y[0] += b
+        return y
+
     def in_place(gy, x, w, b):
         gy *= 1 - tanh(x, w, b) ** 2
         return linear_back(gy, x, w, b)
@@ -175,5 +180,6 @@ def tg_layer(number):
         (tanh, lambda gy, *given: linear_back(gy * (1 - tanh(*given) ** 2), *given)),
         (softmax, lambda *given: softmax_back(*given, share=0)),
         (largest, largest_back),
+        (first, lambda gy, x, w, b: (gy @ w, gy.T @ x, gy[0])),
     ]
     return tg_Op(*pairs[number])

@@ -329,6 +329,20 @@ MISTAKES = [
     ),
     Mistake(
         5,
+        "alias-accused",
+        "A backward may give a view of gy as a gradient: that changes nothing. You take it for one "
+        "that writes.",
+        [
+            ("op.backward(*given)", "made = op.backward(*given)"),
+            (
+                _VERDICT,
+                "not any(np.shares_memory(a, b) for a in made for b in given) and not changed "
+                "and worst(op, problem) < 1e-4",
+            ),
+        ],
+    ),
+    Mistake(
+        5,
         "reversed",
         "The verdict is reversed: you return True where the backward is wrong.",
         [(_VERDICT, "changed or not worst(op, problem) < 1e-4")],

@@ -56,6 +56,7 @@ LAYERS = [
     Layer(_TANH),
     Layer(_SOFTMAX, "the sum over gy * y is missing", "nothing is"),
     Layer(_LARGEST),
+    Layer("y = x @ w.T, and b added to sample 0"),  # its gb is a view of gy
 ]
 RIGHT = [number for number, layer in enumerate(LAYERS) if not layer.wrong]
 COALS = [number for number, layer in enumerate(LAYERS) if layer.wrong]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.course.kernel_step import KernelStep, Launch
+from tinygraph.course.kernel_step import KernelStep, Launch, blocks_of
 from tinygraph.shapes import Array
 
 _drawn = np.random.default_rng(9)
@@ -19,7 +19,7 @@ def relus(n: int, block: int, nan: bool = False) -> Launch:
     x, blocks = whole(n), -(-n // block)
     if nan:
         x[n // 2] = np.nan
-    title = f"n = {n}, {blocks} blocks of {block}" + (", with a NaN" if nan else "")
+    title = f"n = {n}, {blocks_of(blocks, block)}" + (", with a NaN" if nan else "")
     return Launch(
         title, "relu", blocks, block, [x, None, n], {1: np.where(x < 0, np.float32(0), x)}
     )
@@ -27,14 +27,14 @@ def relus(n: int, block: int, nan: bool = False) -> Launch:
 
 def sums(n: int, blocks: int, block: int) -> Launch:
     x, y, a = whole(n), whole(n), np.float32(3)
-    title = f"n = {n}, {blocks} blocks of {block}"
+    title = f"n = {n}, {blocks_of(blocks, block)}"
     return Launch(title, "axpy", blocks, block, [float(a), x, y, n], {2: a * x + y})
 
 
 def scaled(rows: int, cols: int, block: int, most: dict[str, float] | None = None) -> Launch:
     m, s = whole(rows, cols), whole(cols)
     blocks = -(-rows * cols // block)
-    title = f"{rows} rows, {cols} columns, {blocks} blocks of {block}"
+    title = f"{rows} rows, {cols} columns, {blocks_of(blocks, block)}"
     arguments = [m, s, rows, cols]
     expected = {0: m * s}
     return Launch(title, "scale_columns", blocks, block, arguments, expected, most=most or {})
@@ -43,7 +43,7 @@ def scaled(rows: int, cols: int, block: int, most: dict[str, float] | None = Non
 def backwards(n: int, block: int) -> Launch:
     y, gy, blocks = np.maximum(whole(n), 0), whole(n), -(-n // block)
     gx = np.where(y > 0, gy, np.float32(0))
-    title = f"n = {n}, {blocks} blocks of {block}"
+    title = f"n = {n}, {blocks_of(blocks, block)}"
     return Launch(title, "relu_backward", blocks, block, [y, gy, None, n], {2: gx})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.course.kernel_step import KernelStep, Launch
+from tinygraph.course.kernel_step import KernelStep, Launch, blocks_of
 from tinygraph.shapes import Array
 
 _drawn = np.random.default_rng(10)
@@ -18,7 +18,7 @@ def loads(n: int, block: int) -> Launch:
     x, blocks = whole(n), -(-n // block)
     brought = np.zeros(blocks * block, np.float32)
     brought[:n] = x
-    title = f"n = {n}, {blocks} blocks of {block}"
+    title = f"n = {n}, {blocks_of(blocks, block)}"
     return Launch(
         title, "tg_step_1", blocks, block, [x, None, n], {1: brought}, {"BLOCK": block}, "x"
     )
@@ -34,7 +34,7 @@ def tree(block: int) -> Launch:
 def sums(n: int, block: int) -> Launch:
     x, blocks = whole(n), -(-n // block)
     total = np.array([x[b * block :][:block].sum() for b in range(blocks)], np.float32)
-    title = f"n = {n}, {blocks} blocks of {block}"
+    title = f"n = {n}, {blocks_of(blocks, block)}"
     return Launch(
         title, "block_sums", blocks, block, [x, None, n], {1: total}, {"BLOCK": block}, "sums"
     )
