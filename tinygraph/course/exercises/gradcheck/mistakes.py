@@ -330,8 +330,8 @@ MISTAKES = [
     Mistake(
         5,
         "alias-accused",
-        "A backward may give a view of gy as a gradient: that changes nothing. You take it for one "
-        "that writes.",
+        "A backward may give a view of gy as a gradient: that changes nothing.\n"
+        "You take it for one that writes.",
         [
             ("op.backward(*given)", "made = op.backward(*given)"),
             (
