@@ -126,12 +126,8 @@ class Exercise:
         """The class of the network that trains with what the learner wrote; None for none."""
         return self._module("network").Network if (self.folder / "network.py").exists() else None
 
-    def edited(self, mistake: Mistake) -> str:
-        """The solution with a mistake put in."""
-        return marks.edited(self.marked, mistake.edits)
-
     def variants(self, mistake: Mistake) -> list[str]:
-        """The same for each way to make it."""
+        """The solution with a mistake put in, for each way to make it."""
         return [marks.edited(self.marked, edits) for edits in (mistake.edits, *mistake.ways)]
 
     def of_step(self, step: int) -> list[Mistake]:
