@@ -1,6 +1,7 @@
 """`tinygraph course run`: a network that trains with the learner's ops and kernels."""
 
 import json
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -10,50 +11,18 @@ import tinygraph as tg
 from tinygraph.cli import main
 from tinygraph.course.check import opened
 from tinygraph.course.exercise import Exercise, exercises, find
-from tinygraph.course.exercises.gradcheck.ops import RIGHT
 from tinygraph.course.folder import CourseFolder
 from tinygraph.course.network import DigitNetwork, trained
 from tinygraph.course.own import Own, Stumbled
-from tinygraph.cuda import InOut, Out
+from tinygraph.cuda import InOut
 
 POOL = find("pool")
 WITH_NETWORK = [exercise for exercise in exercises() if exercise.network]
 
 
-class Framework:
-    """In the place of Own: the ops of the framework, and in numpy what the kernels shall do."""
-
-    def op(self, name, *settings):
-        if name == "Conv2d":
-            return lambda x, w, b: tg.conv2d(x, w, b, *settings)
-        assert name == "MaxPool2d"
-        return tg.nn.MaxPool2d(*settings)
-
-    def call(self, function, *arguments):
-        """Exercise 5: problems, which layers are right, and those by the framework's ops."""
-        if function == "tg_problems":
-            return [(np.ones((1, 1)), np.ones((1, 1)), np.ones(1))] * arguments[0]
-        number, *arrays = arguments
-        if function == "tg_agrees":
-            return number in RIGHT
-        below = [tg.Tensor(a, requires_grad=True) for a in arrays[-3:]]
-        y = {19: tg.tanh, 9: lambda z: z}[number](tg.linear(*below))
-        if function == "tg_forward":
-            return y.numpy()
-        return [g.numpy() for g in tg.autograd.grad(y, below, arrays[0])]
-
-    def launch(self, kernel, grid, block, *arguments, **defines):
-        plain = [x.array if isinstance(x, Out) else x for x in arguments]
-        if kernel == "double_buffered":
-            np.matmul(plain[0], plain[1], out=plain[2])
-        elif kernel == "relu":
-            plain[1][...] = np.maximum(plain[0], 0)
-        elif kernel == "relu_backward":
-            plain[2][...] = plain[1] * (plain[0] > 0)
-        else:
-            assert kernel == "block_sums" and block == defines["BLOCK"]
-            x, sums, n = plain
-            sums[...] = np.add.reduceat(x[:n], np.arange(0, n, block))
+def framework(exercise):
+    """What stands in the place of the learner's work: the framework's own."""
+    return import_module(f"tests.course.framework.{exercise.name}").Framework()
 
 
 @pytest.fixture
@@ -76,7 +45,7 @@ def test_it_learns_and_as_the_framework_would(exercise, folder, capsys):
     assert found["epochs"][-1]["accuracy"] > 0.9
     page = (folder / exercise.file).with_suffix(".html")
     assert found["files"] == [str(page)] and exercise.title in page.read_text()
-    _, rows = trained(exercise.network, Framework(), lambda line: None)
+    _, rows = trained(exercise.network, framework(exercise), lambda line: None)
     np.testing.assert_allclose([row["loss"] for row in rows], losses, rtol=1e-3)
 
 

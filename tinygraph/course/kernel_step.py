@@ -7,9 +7,9 @@ beforehand (fingerprints.py), for a launch takes longer than a call in numpy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Ste
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
 from tinygraph.shapes import Array
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 _LINE = re.compile(r"^line (?P<line>\d+) *", re.MULTILINE)  # of a picture
 _FIRST_ERROR = re.compile(r"^[^\s:]+:(?P<line>\d+):(?:\d+:)? error: (?P<text>.+)$", re.MULTILINE)
@@ -90,9 +93,12 @@ class KernelStep(Step):
     ----------
     launches : sequence of Launch
         From small to large, with odd sizes among them.
+    drawn : callable, optional
+        Gives a hypothesis strategy of launches, for private checks.
     """
 
     launches: Sequence[Launch] = ()
+    drawn: Callable[[], SearchStrategy[Launch]] | None = None
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         seen = self.observe(learner)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from tinygraph.frozen import frozen
 from tinygraph.testing import memory
 from tinygraph.testing.gradcheck import check_problems
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
 _GRADIENTS = "the gradients"
 _WHAT = ("the output", "an input after forward", _GRADIENTS)
 
@@ -52,11 +55,14 @@ class OpStep(Step):
     differenced : sequence of int
         Which of them are checked by finite differences too.  One at least should be large: on few
         elements every mistake looks like a factor.
+    drawn : callable, optional
+        Gives a hypothesis strategy of such cases, for private checks.
     """
 
     op: str = ""
     cases: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]] = ()
     differenced: Sequence[int] = (0,)
+    drawn: Callable[[], SearchStrategy[tuple[tuple[Any, ...], tuple[Any, ...]]]] | None = None
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.op)
