@@ -26,7 +26,7 @@ import tinygraph as tg
 from tinygraph.course.own import Own
 from tinygraph.data import DataLoader, digits
 from tinygraph.nn import Module
-from tinygraph.optim import SGD
+from tinygraph.optim import SGD, Optimizer
 from tinygraph.show import ReportContents, report
 
 GUESSING = math.log(10)  # the loss of a network that knows nothing
@@ -57,6 +57,14 @@ class DigitNetwork(Module):
         """The mean over the samples."""
         return tg.cross_entropy(logits, labels)
 
+    def step(self, x: Any, labels: Any, optimizer: Optimizer) -> float:
+        """Learn from a batch; its loss before that.  By backward, unless the learner has a way."""
+        optimizer.zero_grad()
+        loss = self.loss(self(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
 
 def trained(
     network: Callable[[Own], DigitNetwork], own: Own, say: Callable[[str], None]
@@ -78,11 +86,7 @@ def trained(
     for epoch in range(1, model.epochs + 1):
         begun, total = time.perf_counter(), 0.0
         for x, y in batches:
-            optimizer.zero_grad()
-            loss = model.loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            total += loss.item() / len(batches)
+            total += model.step(x, y, optimizer) / len(batches)
         with tg.no_grad():
             accuracy = float((model(images).numpy().argmax(1) == labels).mean())
         row = {"epoch": epoch, "loss": total, "accuracy": accuracy}
