@@ -85,6 +85,7 @@ lint: $(VENV)/.has-lint
 
 docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b revealjs -c docs/slides -d docs/_build/slides docs/course docs/_build/html/course/slides
 	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.has-test

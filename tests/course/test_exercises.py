@@ -17,6 +17,7 @@ from tinygraph.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()
+SLIDE = 22  # lines of a section: as slides a heading begins each of them
 WAYS = 6  # that are tried of each mistake: the further ones are other numbers that are drawn
 MISTAKES = [
     (exercise, mistake, way)
@@ -102,6 +103,10 @@ def test_what_belongs_to_an_exercise(exercise):
     assert steps == set(numbers)
     for heading in ("What it is for", "Formula", "Picture", "By hand", "Afterwards"):
         assert f"## {heading}" in exercise.text
+    for section in exercise.text.split("\n## "):
+        assert section.count("\n") <= SLIDE, section
+    prose = re.sub(r"^    .*$|`[^`]*`", "", exercise.text, flags=re.MULTILINE)
+    assert not re.search(r"\w\*\w", prose)  # which Markdown would take for emphasis
 
 
 def test_each_exercise_has_a_page():

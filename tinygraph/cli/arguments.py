@@ -205,6 +205,9 @@ PARSERS = {
                 "8",
                 {**course.EXERCISE, "--anyway": "also where it is not done"},
             ),
+            "verify": Command(
+                course.verify, "for writers: is each mistake of an exercise named?", "8", course.OWN
+            ),
         },
     ),
     "doctor": Command(

@@ -21,6 +21,7 @@ from tinygraph.course.network import draw, trained
 from tinygraph.course.own import Own, Stumbled
 from tinygraph.course.page import write_page
 from tinygraph.course.screen import WIDTH, screen, wrapped
+from tinygraph.course.verify import tried
 from tinygraph.errors import ArgumentError, install
 
 SAME = 3  # so many equal failures in a row, and a hint is offered
@@ -30,6 +31,7 @@ PAGE = "this launch, step by step:"
 EXERCISE: Options = {
     "N": ("an exercise, by number or name (default: the current one)", {"nargs": "?", "dest": "of"})
 }
+OWN: Options = {"N": ("the exercise, by number or name", {"dest": "of"})}
 FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "folder"})}
 
 
@@ -138,6 +140,17 @@ def run(args: Namespace) -> dict[str, Any]:
         return {"ok": False, "exercise": exercise.name, "error": str(error), "line": None}
     print(f"wrote {page}")
     return {"ok": True, "exercise": exercise.name, "epochs": rows, "files": [str(page)]}
+
+
+def verify(args: Namespace) -> dict[str, Any]:
+    """Try an exercise as its writer: what is printed behind a dash is wrong."""
+    needed()
+    exercise, faults = find(args.of), {}
+    for what, fault in tried(exercise):
+        if fault:
+            faults[what] = fault
+        say(f"  {'wrong' if fault else 'ok   '}  {what}{' - ' if fault else ''}{fault}")
+    return {"ok": not faults, "exercise": exercise.name, "faults": faults}
 
 
 def say(line: str) -> None:

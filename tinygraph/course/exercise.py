@@ -1,10 +1,10 @@
-"""Exercises: a folder of exercises/ each.
+"""Exercises: a folder of exercises/ each, or of a folder that TINYGRAPH_EXERCISES names.
 
 exercise.toml    number, title, minutes, forbidden, predictions
 solution.py|.cu  the solution, with marks around what the learner writes (marks.py)
 steps.py         STEPS: what is tried, from small to large
 mistakes.py      MISTAKES: what goes wrong, as edits of the solution
-text.md          formula, drawn picture, worked example, what to read afterwards
+text.md          formula, drawn picture, worked example, what to read afterwards; optional
 network.py       what the learner may train with it, a Network (network.py)
 harness.py|.cu   what tries the learner's functions, put behind his file
 fingerprints.json  how each wrong kernel behaves, made when the package is built
@@ -17,15 +17,17 @@ import json
 import tomllib
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import tinygraph.course.exercises as package
 from tinygraph.course import marks
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.frozen import frozen
 
-FOLDER = Path(__file__).parent / "exercises"
+_VARIABLE = "TINYGRAPH_EXERCISES"
 Edits = Sequence[tuple[str, str]]
 
 
@@ -55,8 +57,8 @@ class Mistake:
 class Exercise:
     """What belongs to one exercise; `name` is that of its folder."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.folder = name, FOLDER / name
+    def __init__(self, folder: Path) -> None:
+        self.name, self.folder = folder.name, folder
         about = tomllib.loads((self.folder / "exercise.toml").read_text(encoding="utf-8"))
         self._about: dict[str, Any] = about
         self.number: int = about["number"]
@@ -98,7 +100,10 @@ class Exercise:
 
     @property
     def text(self) -> str:
-        return (self.folder / "text.md").read_text(encoding="utf-8")
+        file = self.folder / "text.md"
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+        return f"# Exercise {self.number}: {self.title}\n\nWhat to do stands in `{self.file}`.\n"
 
     @cached_property
     def steps(self) -> Sequence[Any]:
@@ -139,9 +144,29 @@ class Exercise:
 
 
 def exercises() -> list[Exercise]:
-    """All exercises, in their order."""
-    found = [Exercise(file.parent.name) for file in FOLDER.glob("*/exercise.toml")]
-    return sorted(found, key=lambda exercise: exercise.number)
+    """All exercises, in their order.
+
+    Raises
+    ------
+    ArgumentError
+        TINYGRAPH_EXERCISES names what is no folder, or two exercises have one number or one name.
+    """
+    found = [Exercise(file.parent) for at in _places() for file in at.glob("*/exercise.toml")]
+    found.sort(key=lambda exercise: exercise.number)
+    for one, other in combinations(found, 2):
+        if one.number == other.number or one.name == other.name:
+            got = f"{one.number} in {one.folder} and {other.number} in {other.folder}"
+            expected = "a number and a name of its own for each exercise"
+            raise ArgumentError("course", _VARIABLE, expected, got)
+    return found
+
+
+def _places() -> list[Path]:
+    places = [Path(place) for place in package.__path__]
+    for place in places:
+        if not place.is_dir():
+            raise ArgumentError("course", _VARIABLE, "folders of exercises", f"{place}")
+    return places
 
 
 def find(word: str) -> Exercise:

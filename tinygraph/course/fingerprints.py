@@ -1,14 +1,20 @@
-"""How known mistakes in kernels behave, made anew: python -m tinygraph.course.fingerprints."""
+"""How known mistakes in kernels behave, made anew.
+
+python -m tinygraph.course.fingerprints           of all exercises with kernels
+python -m tinygraph.course.fingerprints 21 map    of these
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tinygraph.course.child import Limits
-from tinygraph.course.exercise import Exercise, exercises
+from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.learner import Learner
 
@@ -34,9 +40,9 @@ def _of_text(exercise: Exercise, step: KernelStep, text: str) -> list[Any]:
             return step.fingerprint(step.observe(learner))
 
 
-def write() -> None:
-    """One file for each exercise with kernels."""
-    for exercise in exercises():
+def write(names: Sequence[str] = ()) -> None:
+    """One file for each of these exercises that has kernels."""
+    for exercise in [find(name) for name in names] or exercises():
         if exercise.is_kernel:
             text = json.dumps(made(exercise), separators=(",", ":"))
             (exercise.folder / "fingerprints.json").write_text(f"{text}\n")
@@ -44,4 +50,4 @@ def write() -> None:
 
 
 if __name__ == "__main__":
-    write()
+    write(sys.argv[1:])
