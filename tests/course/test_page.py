@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 
 from tests.show.stepping.pages import data_of
@@ -103,10 +104,39 @@ def test_goals_are_told_with_what_was_counted_and_the_line():
     assert missed(reached, answer) == []
 
 
-def test_no_page_is_made_of_a_loop_without_an_end():
+@pytest.mark.parametrize(
+    "words", ["the block is not done after 2 seconds", "given up after 2 seconds"]
+)
+def test_no_page_is_made_of_a_loop_without_an_end(words):
     step = find("map").steps[1]
-    found = {"kind": "timeout", "message": "not done", "array": "", "line": 3, "block": [0, 0, 0]}
+    kind = "deadlock" if words.startswith("given up") else "timeout"
+    found = {"kind": kind, "message": words, "array": "", "line": 3, "block": [0, 0, 0]}
     answer = {"findings": [found], "arrays": []}
     assert step._failure(step.launches[0], answer).request is None
-    found["kind"] = "deadlock"
+    found |= {"kind": "deadlock", "message": "3 of 4 threads wait here"}
     assert step._failure(step.launches[0], answer).request["name"] == "axpy"
+
+
+class Endless:
+    """In the place of a learner: every launch of a step is right, but the second has no end."""
+
+    def __init__(self, step):
+        self.right, self.asked = [launch.expected for launch in step.launches], []
+
+    def ask(self, *requests):
+        (request,) = requests
+        out = list(self.right[len(self.asked)].values())
+        self.asked.append(request)
+        kinds = ["timeout"] if len(self.asked) == 2 else []
+        found = [{"kind": kind, "message": "", "array": "", "line": 3} for kind in kinds]
+        touched = {"touched": np.zeros((0, 6), int), "arrays": [], "shared": [], "barriers": 0}
+        return [{"value": {"findings": found, "out": out, **touched}}]
+
+
+def test_nothing_is_launched_after_a_loop_without_an_end():
+    step = find("map").steps[1]
+    learner = Endless(step)
+    seen = step.observe(learner)
+    assert len(learner.asked) == 2 and len(seen) == len(step.launches) == 4
+    kinds = [launch["kinds"] for launch in step.fingerprint(seen)]
+    assert kinds == [[], ["endless"], ["error"], ["error"]]

@@ -127,6 +127,25 @@ def test_three_equal_failures_offer_the_key(folder, watched):
     assert out.count("checking 08_pool.py") == 3 and out.count("press h for a hint") == 1
 
 
+def test_what_was_found_is_drawn_anew_at_another_size(folder, watched, monkeypatch):
+    folder.note(POOL, {"predicted": []})
+    folder.file(POOL).write_text(WRONG_1)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def to(**size):
+        for name, value in size.items():
+            monkeypatch.setenv(name, str(value))  # where the size is looked up first
+
+    to(COLUMNS=88, LINES=50)
+    out = watched("", lambda: to(COLUMNS=60), "", lambda: to(LINES=9), "", "", "q")
+    assert out.count("checking") == 1 and int(folder.of(POOL)["failures"]) == 1
+    _, wide, narrow, low = out.split("\x1b[2J\x1b[3J\x1b[H")
+    assert max(map(len, wide.splitlines())) > 60 >= max(map(len, narrow.splitlines()))
+    assert " 2  The largest pixel" in narrow and " 2  The largest pixel" not in low
+    assert all("q quit" in drawn for drawn in (wide, narrow, low))
+
+
 @pytest.mark.second
 def test_once_all_steps_are_right_s_shows_the_solution_and_r_trains(folder, watched, monkeypatch):
     monkeypatch.setattr("tinygraph.course.network.DigitNetwork.epochs", 1)

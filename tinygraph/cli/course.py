@@ -8,7 +8,7 @@ import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinygraph.cli.machine import warmed
 from tinygraph.cli.options import Options
@@ -55,8 +55,8 @@ def start(args: Namespace) -> dict[str, Any]:
 def check_one(args: Namespace) -> dict[str, Any]:
     """Check an exercise once."""
     folder, exercise = asked(args)
-    outcome, page = checked(folder, exercise)
-    return {**outcome.to_dict(), "page": page}
+    found = checked(folder, exercise)
+    return {**found.outcome.to_dict(), "page": found.page}
 
 
 def hint(args: Namespace) -> dict[str, Any]:
@@ -166,26 +166,45 @@ def asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
     return folder, find(args.of) if args.of else folder.current()
 
 
-def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> tuple[Outcome, str]:
+class Checked(NamedTuple):
+    """What a check found, the address of the page of the launch that failed, a hint's offer."""
+
+    outcome: Outcome
+    page: str
+    offer: str
+
+
+def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> Checked:
     """A check that is noted and shown; then the page of the launch that failed."""
     needed()
     # what hypothesis keeps beside its examples stands with what is ours
     kept = folder.path / ".course" / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(kept))
     outcome = check(exercise, folder.file(exercise))
-    times = folder.take(outcome)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    offer = offer if folder.take(outcome) >= SAME else ""
     wiped()
-    high = height()
-    if high and outcome.failure is not None and outcome.failure.request is not None:
-        high -= 2 + len(f"{PAGE} {folder.page(exercise).as_uri()}#block=00") // width()
-    say("\n".join(screen(outcome, colour, offer if times >= SAME else "", width(), high)))
+    failure = outcome.failure
+    paged = failure is not None and failure.request is not None
+    show(outcome, f"{folder.page(exercise).as_uri()}#block=00" if paged else "", offer)
     if answers := folder.answers(exercise):
         say("\n".join(["", *(part for line in answers for part in wrapped(line, width()) or [""])]))
     page = write_page(outcome, folder.page(exercise))
+    link(page)
+    return Checked(outcome, page, offer)
+
+
+def show(outcome: Outcome, page: str, offer: str) -> None:
+    """What a check found; a screen has room below it for the address of a page, if there is one."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    high = height()
+    if high and page:
+        high -= 2 + len(f"{PAGE} {page}") // width()
+    say("\n".join(screen(outcome, colour, offer, width(), high)))
+
+
+def link(page: str) -> None:
     if page:
         say(f"\n{PAGE} {page}")
-    return outcome, page
 
 
 def needed() -> None:

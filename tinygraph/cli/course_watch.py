@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from argparse import Namespace
@@ -36,8 +37,14 @@ class Watch:
     def __init__(self, folder: CourseFolder, keyboard: Keyboard) -> None:
         self.folder, self.keyboard = folder, keyboard
         self.exercise = folder.current()
-        self.outcome: Outcome | None = None
+        self.found: course.Checked | None = None
+        self.size: Any = None  # of the terminal, when something was last written
         self.last = ""  # the key before
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the last check found; None where there was no file."""
+        return None if self.found is None else self.found.outcome
 
     def run(self) -> dict[str, Any]:
         """Until it ends."""
@@ -54,6 +61,7 @@ class Watch:
                         print("All exercises are done.")
                         break
                     self.exercise = self.folder.current()
+            self._redraw()
             key = self.keyboard.pressed(_PAUSE)
             if key:
                 try:
@@ -86,14 +94,24 @@ class Watch:
     def _check(self) -> None:
         file = self.folder.file(self.exercise)
         self._clear()
-        self.outcome = None
+        self.found = None
         print(f"checking {file.name} ...", end="" if self.keyboard.there else "\n", flush=True)
         try:
             offer = _OFFER if self.keyboard.there else course.OFFER
-            self.outcome, _ = course.checked(self.folder, self.exercise, offer)
+            self.found = course.checked(self.folder, self.exercise, offer)
         except ArgumentError as error:  # no file, or no text: it may come back
             course.wiped()
             print("\n".join(wrapped(f"{error}", course.width())))
+        self._bar()
+
+    def _redraw(self) -> None:
+        """What was found once more, where the terminal has another size now."""
+        size, self.size = self.size, shutil.get_terminal_size()
+        if size in (None, self.size) or self.found is None or not self.keyboard.there:
+            return
+        self._clear()
+        course.show(*self.found)
+        course.link(self.found.page)
         self._bar()
 
     def _bar(self) -> None:

@@ -17,7 +17,7 @@ from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.goals import RECORDED, missed
 from tinygraph.course.learner import Learner
-from tinygraph.course.likeness import LIKELY, SURE, fingerprint, likeness
+from tinygraph.course.likeness import LIKELY, SURE, fingerprint, is_endless, likeness
 from tinygraph.course.picture import picture
 from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Step, answer_of, shown
 from tinygraph.errors import KernelCompileError
@@ -116,12 +116,16 @@ class KernelStep(Step):
         return None
 
     def observe(self, learner: Learner) -> list[Any]:
-        """What each launch did: a dict (see child.launched), or Raised."""
-        replies = learner.ask(*(launch.request() for launch in self.launches))
-        seen = []
-        for launch, reply in zip(self.launches, replies, strict=True):
-            answer = answer_of(reply)
+        """What each launch did: a dict (see child.launched), or Raised, as after an endless one."""
+        seen: list[Any] = []
+        endless = False
+        for launch in self.launches:
+            if endless:  # the others would take as long, and nobody needs them
+                seen.append(Raised("not launched"))
+                continue
+            answer = answer_of(learner.ask(launch.request())[0])
             if isinstance(answer, dict):
+                endless = any(map(is_endless, answer["findings"]))
                 answer["missed"] = missed(launch.most, answer)
             seen.append(answer)
         return seen
@@ -142,7 +146,7 @@ class KernelStep(Step):
             return replace(
                 whole,
                 # to record a loop without an end takes as long as the page may take
-                request=None if found["kind"] == "timeout" else whole.request,
+                request=None if is_endless(found) else whole.request,
                 kind=str(found["kind"]),
                 text=_named(" ".join(text[:1])),
                 line=found["line"],

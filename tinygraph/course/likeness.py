@@ -2,7 +2,8 @@
 
 Of a launch counts, whatever the order of lines, the place of barriers and the names:
 
-    kinds      what the checker finds, not at which line; of a right one which goals are missed
+    kinds      what the checker finds, not at which line; of a right one which goals are missed; of
+               one without an end only that it has none
     arrays     in which arrays
     wrong      the outputs that are not as they shall be, and what they hold
     written    which thread of the first block writes which element of an array
@@ -30,6 +31,7 @@ import numpy as np
 SURE, LIKELY = 0.999, 0.72  # from which likeness on it is that mistake, or looks like it
 ROUNDS = 9  # that are told from one another
 KEPT = 64  # outputs that are kept one by one; of more than these there is a sum
+_ENDLESS = "endless"
 _ANY_ORDER = {"race", "uninitialized"}  # numbers are others at each run then
 _OTHER_ARRAYS = 0.9  # as alike as two launches are whose findings name other arrays
 
@@ -52,6 +54,8 @@ def _of_launch(answer: Any, expected: Mapping[int, Any]) -> dict[str, Any]:
         return {"kinds": ["error"]}
     found = answer["findings"]
     kinds = {f["kind"] for f in found}
+    if any(map(is_endless, found)):  # the rest is a matter of how far it got
+        return {"kinds": [_ENDLESS]}
     wrong = [] if kinds & _ANY_ORDER else _wrong(answer["out"], expected)
     missed = [] if found or wrong else [f"{one.goal} missed" for one in answer["missed"]]
     touched, names = answer["touched"], answer["arrays"]
@@ -75,6 +79,15 @@ def _of_launch(answer: Any, expected: Mapping[int, Any]) -> dict[str, Any]:
         loads = touched[touched[:, 4] == 0]
         mark["loads"] = {name: int(np.sum(loads[:, 0] == a)) for a, name in enumerate(names)}
     return mark
+
+
+def is_endless(finding: Mapping[str, Any]) -> bool:
+    """Whether a launch was given up: a loop without an end, or threads that wait while it goes on.
+
+    >>> is_endless({"kind": "deadlock", "message": "2 threads wait; given up after 2 seconds"})
+    True
+    """
+    return finding["kind"] == "timeout" or "given up after" in finding["message"]
 
 
 def _kind(finding: Mapping[str, Any]) -> str:
@@ -128,7 +141,7 @@ def likeness(mine: Sequence[Any], known: Sequence[Any]) -> float:
 def parts(one: Mapping[str, Any], other: Mapping[str, Any], costs: bool) -> dict[str, float]:
     """How alike two launches are in each respect; `costs` where nothing but costs is wrong."""
     found = {"kinds": float(one["kinds"] == other["kinds"])}
-    if not found["kinds"] or one["kinds"] == ["error"]:
+    if not found["kinds"] or one["kinds"] in (["error"], [_ENDLESS]):
         return found
     found["arrays"] = 1.0 if one["arrays"] == other["arrays"] else _OTHER_ARRAYS
     for respect in ("wrong", "hazards", "written"):
