@@ -190,6 +190,65 @@ def test_of_a_race_between_blocks_the_other_access_is_a_click_away(tmp_path):
     assert (there["kind"], there["line"], there["offsets"]) == ("write", 4, [0])
 
 
+def test_a_mistake_of_another_block_is_a_click_away(tmp_path):
+    source = """
+__global__ void shift(float* x) {
+    x[blockIdx.x * 32 + threadIdx.x] += 1.0f;
+}
+"""
+    path = tmp_path / "tail.html"
+    Kernel(source, "shift").steps(path, 3, 32, np.zeros(70, np.float32))
+    data = data_of(path)
+    ((_, at),) = data["runs"][0]["blocks"][2]["jumps"]
+    document = dom(path, "step=1")
+    assert document.one("p", "jumps").text == f"out-of-bounds in block 2, step {at + 1}"
+    assert not document.all("section", "found")
+    click = 'document.querySelector(".jumps button").dispatchEvent(new MouseEvent("click"));'
+    document = dom(with_script(path, click), "step=1")
+    assert document.one("html").attributes["data-step"] == str(at + 1)
+    assert document.one("section", "found").one("h3").text == "out-of-bounds"
+    assert "x[70]" in document.one("section", "found").one("pre").text
+    assert not document.all("p", "jumps")
+
+
+def test_what_nobody_has_written_is_said_when_the_launch_is_over(tmp_path):
+    source = """
+__global__ void fill(float* x, int n) {
+    if (threadIdx.x < n - 1) x[threadIdx.x] = 1.0f;
+}
+"""
+    path = tmp_path / "fill.html"
+    Kernel(source, "fill").steps(path, 1, 32, Out(np.zeros(20, np.float32)), 20)
+    (found,) = data_of(path)["runs"][0]["findings"]
+    assert (found["kind"], found["block"]) == ("unwritten-output", None)
+    document = dom(path, "step=1")
+    assert document.one("p", "jumps").text == "unwritten-output at the end"
+    assert not document.all("section", "found")
+    click = 'document.querySelector(".jumps button").dispatchEvent(new MouseEvent("click"));'
+    document = dom(with_script(path, click), "step=1")
+    assert document.one("section", "found").one("pre").text == found["message"]
+    assert not document.all("p", "jumps") and not document.all("b", "culprit")
+    steps = len(steps_of(data_of(path)))
+    assert document.one("html").attributes["data-step"] == str(steps)
+    assert found["message"] in document.one(id="said").text
+
+
+def test_of_several_files_each_line_of_the_table_says_which(tmp_path):
+    half = "__device__ float half_of(const float* x) { return *x / 2; }\n"
+    (tmp_path / "half.cuh").write_text(half)
+    source = tmp_path / "halve.cu"
+    source.write_text(
+        '#include "half.cuh"\n'
+        "__global__ void halve(float* x) {\n"
+        "    x[threadIdx.x] = half_of(x + threadIdx.x);\n"
+        "}\n"
+    )
+    path = tmp_path / "halve.html"
+    Kernel(source, "halve").steps(path, 1, 32, np.ones(32, np.float32))
+    rows = dom(path, "step=999").one("tbody", id="totals").all("tr")
+    assert {row.all("td")[0].text for row in rows} == {"half.cuh:1", "halve.cu:3"}
+
+
 def test_the_current_line_is_in_sight_on_a_narrow_screen(tmp_path):
     path = tmp_path / "far.html"
     Kernel(ADDED_WITHOUT_AN_ATOMIC, "far_below").steps(path, 1, 32, np.zeros(32, np.float32))

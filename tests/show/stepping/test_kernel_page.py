@@ -315,3 +315,16 @@ def test_bad_arguments_are_named(file, options, words, capsys):
 def test_a_missing_file_is_named(capsys):
     assert main(["step-kernel", "absent.cu", "--grid", "1", "--block", "1"]) == 2
     assert "'absent.cu': No such file" in capsys.readouterr().err
+
+
+def test_a_launch_that_does_not_end_is_waited_for_once(tmp_path):
+    source = """
+__global__ void fill(float* y, int n, int stride) {
+    for (int i = threadIdx.x; i < n; i += stride) y[i] = 1.0f;
+}
+"""
+    y = np.zeros(40, np.float32)
+    data = stepped(tmp_path, source, "fill", 1, 32, y, 40, 0, timeout=0.3, limit=500)
+    (run,) = data["runs"]
+    assert [found["kind"] for found in run["findings"]] == ["timeout"]
+    assert not data["outcome"] and not any("the same bytes" in note for note in data["notes"])

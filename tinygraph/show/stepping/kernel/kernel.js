@@ -15,7 +15,7 @@ function prepareChoice() {
     label.append(select);
     choice.append(label);
     const rest = data.blocks - block.run.blocks.length;
-    if (rest) choice.append(make("span", "soft", `${rest} more of ${data.blocks} are not recorded`));
+    if (rest) choice.append(make("span", "soft", `${rest} more of ${data.blocks} ${rest === 1 ? "is" : "are"} not recorded`));
   }
   if (data.runs.length > 1) {
     const group = make("span", "order");
@@ -74,7 +74,8 @@ function drawTotals(at) {
     const row = make("tr");
     row.dataset.key = [sum.step.line, sum.space, sum.verb, sum.step.size].join(" ");
     const unit = sum.space === "shared" ? "turn" : "sector";
-    for (const text of [sum.step.line, `${sum.space} ${sum.verb}`, sum.step.size, sum.requests,
+    const file = data.files.length > 1 ? `${data.files[sum.step.file || 0].name}:` : "";
+    for (const text of [file + sum.step.line, `${sum.space} ${sum.verb}`, sum.step.size, sum.requests,
       plural(sum.took, unit), sum.least]) row.append(make("td", "", text));
     if (sum.took > sum.least) row.children[4].className = "hot";
     return row;
@@ -110,19 +111,28 @@ function drawFinding(found, at) {
   }
   return box;
 }
+// Where the mistakes of the run are seen: {found, there, to, words}, first those of this block.  One
+// that no step has, such as an element that nobody wrote, is seen at the end.
+function placesOfFindings() {
+  const here = block.run.blocks[block.number], last = block.steps.length - 1;
+  const places = block.run.findings.map((found, k) => {
+    for (const there of block.run.blocks)
+      for (const [number, to] of there.jumps)
+        if (number === k) return {found, there, to, words: `${there === here ? "at" : `in block ${there.name},`} step ${to + 1}`};
+    return {found, there: here, to: last, words: found.block === null ? "at the end" : "in a part that is not recorded"};
+  });
+  const far = place => (place.there === here ? 0 : 1e9) + place.to;
+  return places.sort((a, b) => far(a) - far(b));
+}
 function drawFindings(at) {
-  const step = block.steps[at], boxes = [];
-  (step.findings || []).forEach(k => boxes.push(drawFinding(block.run.findings[k], at)));
-  const jumps = block.jumps.filter(([, to]) => to !== at);
-  if (jumps.length) {
-    const row = make("p", "jumps");
-    for (const [k, to] of jumps) {
-      const button = make("button", "wrong", `${block.run.findings[k].kind} at step ${to + 1}`);
-      button.onclick = () => shell.go(to);
-      row.append(button);
-    }
-    boxes.push(row);
+  const here = block.run.blocks[block.number], boxes = [], row = make("p", "jumps");
+  for (const {found, there, to, words} of placesOfFindings()) {
+    if (there === here && to === at) { boxes.push(drawFinding(found, at)); continue; }
+    const button = make("button", "wrong", `${found.kind} ${words}`);
+    button.onclick = () => { if (there !== here) shell.option("block", there.number); shell.go(to); };
+    row.append(button);
   }
+  if (row.children.length) boxes.push(row);
   return boxes;
 }
 function drawOutcome() {
@@ -151,8 +161,9 @@ function draw(at) {
   load();
   at = Math.min(at, block.steps.length - 1);
   const step = block.steps[at], now = block.states[at], memory = remember(at);
-  const finding = step.findings && block.run.findings[step.findings[0]];
-  const marked = finding ? [["culprit", finding.thread], ["other", finding.otherThread]] : [];
+  const here = block.run.blocks[block.number];
+  const finding = placesOfFindings().find(place => place.there === here && place.to === at)?.found;
+  const marked = finding && finding.block === here.number ? [["culprit", finding.thread], ["other", finding.otherThread]] : [];
   const racy = name => new Set(block.run.findings.filter(f => f.array === name && f.index !== null).map(f => f.index));
   fit();
   drawTotals(at);

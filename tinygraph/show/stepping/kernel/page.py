@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("launch.js", "lanes.js", "memory.js", "kernel.js")  # each needs those before it
 MOST_BLOCKS = 8  # where nobody says which
+ENDLESS = {"timeout", "deadlock"}  # what is found where a launch comes to no end
 FIGURE = """<div id="choice"></div><div id="notes"></div>
 <h3 id="file"></h3><ol id="code" tabindex="0" aria-label="source"></ol>
 <details><summary>memory requests so far, by line</summary><div class="scroll"><table>
@@ -45,16 +46,17 @@ def kernel_steps(
     return target
 
 
-def launch_page(first: Trace, second: Trace, differ: Sequence[Sequence[Any]]) -> str:
-    """The page of a launch that was traced with its threads in order and reversed.
+def launch_page(first: Trace, second: Trace | None, differ: Sequence[Sequence[Any]]) -> str:
+    """The page of a launch that was traced with its threads in order and, perhaps, reversed.
 
     The second one is left out where it teaches nothing: where both leave the same (`differ` is
     empty) and nothing races, and where the checker stops them before their ends.
     """
-    stopped = any(trace.events["refused"].any() for trace in (first, second))
-    raced = any(f.kind == "race" for trace in (first, second) for f in trace.findings)
+    traces = [first] if second is None else [first, second]
+    stopped = second is None or any(trace.events["refused"].any() for trace in traces)
+    raced = any(f.kind == "race" for trace in traces for f in trace.findings)
     both = not stopped and (raced or bool(differ))
-    data = launch_data([first, second] if both else [first], differ if both else [])
+    data = launch_data(traces if both else [first], differ if both else [])
     data["cut"] = first.cut > 0
     data["notes"] = _notes(first, same=not (both or stopped))
     return page(
@@ -77,10 +79,12 @@ def both_orders(
     args: Sequence[Any],
     blocks: Sequence[Any] | None,
     options: Mapping[str, Any],
-) -> tuple[Trace, Trace, list[tuple[str, Any, Any]]]:
+) -> tuple[Trace, Trace | None, list[tuple[str, Any, Any]]]:
     """The launch with its threads in order and reversed, and what the two leave different.
 
     Where nobody says which blocks, these are the first ones and those in which a mistake is found.
+    A launch that comes to no end is not tried in the other order: it would wait as long again, and
+    what it had left by then would be a matter of time.
     """
     again, backwards = _copied(args), _copied(args)
     extents = check_grid(kernel.name, grid)
@@ -91,6 +95,8 @@ def both_orders(
     if blocks is None and others:
         chosen += sorted(others)[:MOST_BLOCKS]
         first = kernel.trace(grid, block, *again, blocks=chosen, **options)
+    if any(f.kind in ENDLESS for f in first.findings):
+        return first, None, []
     second = kernel.trace(grid, block, *backwards, blocks=chosen, reverse=True, **options)
     names = [parameter.name for parameter in kernel.signature.parameters]
     return first, second, list(_differences(names, args, backwards))
