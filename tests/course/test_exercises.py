@@ -114,6 +114,13 @@ def test_each_exercise_has_a_page():
     assert pages == {exercise.file.partition(".")[0] for exercise in EXERCISES}
 
 
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_formulas_and_pictures_fit_a_projector(exercise):
+    """A page that is 1024 pixels wide has room for 84 characters of code."""
+    wide = [line for line in exercise.text.splitlines() if re.match(" {4}.{85}", line)]
+    assert wide == []
+
+
 def test_an_exercise_is_found_by_number_name_or_file():
     assert {find(word).name for word in ("8", "pool", "08_pool.py", "08_pool")} == {"pool"}
     with pytest.raises(ArgumentError, match="did you mean 'pool'"):
