@@ -106,7 +106,7 @@ def test_of_an_unknown_mistake_in_a_gradient_what_gradcheck_found_is_told(tmp_pa
     failure = of(POOL, text, tmp_path).failure
     assert failure.mistake is None
     assert failure.text.startswith("gradcheck: the gradient of x is half of what it should be")
-    assert failure.expected == "[[[[0, 1], [0, 0]]]]" and failure.got == "[[[[0, 0.5], [0, 0]]]]"
+    assert failure.expected == "[[[[0, 3], [0, 0]]]]" and failure.got == "[[[[0, 1.5], [0, 0]]]]"
 
 
 def test_an_op_that_breaks_where_it_is_differenced(tmp_path):
