@@ -234,7 +234,8 @@ class Kernel:
         blocks : sequence of block indices
             Each is an int or a tuple of up to 3 ints, as `blockIdx` is: (x, y, z).
         limit : int
-            Events to keep, branches not counted; `Trace.cut` counts those that came later.
+            Events to record, branches not counted; `Trace.cut` counts those that came later.
+            Blocks of code that belong to no line of the source count in both, and are left out.
         reverse : bool
             Let the last lane of the last warp run first: threads that race come to other values.
         timeout : float, optional
