@@ -1,14 +1,17 @@
 """What a file may not do, and what happens to one that breaks: no step is gained, no traceback."""
 
+import random
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.course.test_exercises import of
 from tests.course.test_pool import with_body
 from tinygraph.course.check import check
-from tinygraph.course.child import Limits
+from tinygraph.course.child import Child, Limits
 from tinygraph.course.exercise import find
 
 POOL = find("pool")
@@ -48,6 +51,20 @@ def test_a_loop_without_end_is_named_by_its_line(tmp_path):
     failure = check(POOL, file, Limits(seconds=0.3)).failure
     assert "no end after 0.3 seconds" in failure.text
     assert failure.source in ("while True:", "pass")
+
+
+def test_what_is_drawn_without_a_seed_is_the_same_in_each_check(monkeypatch):
+    text = "import numpy as np\ndef draw():\n    return np.random.standard_normal()\n"
+    drawn = []
+    before = random.getstate(), np.random.get_state()
+    monkeypatch.setitem(sys.modules, "exercise", None)
+    for _ in range(2):
+        child = Child(Path("file.py"), text, Limits())
+        child.load("")
+        drawn.append([child.call("draw", []) for _ in range(3)])
+    random.setstate(before[0])
+    np.random.set_state(before[1])
+    assert drawn[0] == drawn[1] and drawn[0][0] != drawn[0][1]
 
 
 @pytest.mark.parametrize(
