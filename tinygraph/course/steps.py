@@ -300,7 +300,12 @@ def call_of(name: str, case: Sequence[Any]) -> str:
 
 
 def shown(value: Any, most: int = 48) -> str:
-    """A value in few characters."""
+    """A value in few characters.
+
+    >>> shown([np.int64(2), np.zeros(1), 0.5])
+    '[2, [0], 0.5]'
+    """
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.ndarray):
         if value.size > most:
             return f"array {value.shape} of {value.dtype}"
