@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import tinygraph
 import tinygraph.cli.course as course
+import tinygraph.cli.course_teach as course_teach
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.course_watch import watch
@@ -207,6 +208,18 @@ PARSERS = {
             ),
             "verify": Command(
                 course.verify, "for writers: is each mistake of an exercise named?", "8", course.OWN
+            ),
+            "grade": Command(
+                course_teach.grade_all,
+                "for teachers: grade a submission, or a class",
+                "submissions --csv grades.csv",
+                course_teach.GRADE,
+            ),
+            "private": Command(
+                course_teach.private,
+                "for teachers: make a pack of private cases",
+                "20261123 pack.toml",
+                course_teach.PRIVATE,
             ),
         },
     ),

@@ -23,6 +23,7 @@ from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Ste
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
 from tinygraph.shapes import Array
+from tinygraph.testing.drawing import drawn
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -114,6 +115,12 @@ class KernelStep(Step):
             mistake, likeness = self._recognised(exercise, seen)
             return failure.with_mistake(mistake, likeness >= SURE)
         return None
+
+    def private(self, seed: int, count: int) -> KernelStep | None:
+        """A quarter as many drawn launches, for each takes longer than a call."""
+        if self.drawn is None:
+            return None
+        return replace(self, launches=drawn(self.drawn(), max(1, count // 4), seed))
 
     def observe(self, learner: Learner) -> list[Any]:
         """What each launch did: a dict (see child.launched), or Raised, as after an endless one."""

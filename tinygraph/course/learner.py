@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,20 @@ _START = 60.0  # seconds that the first process may take, on a machine with othe
 
 class Died(Exception):
     """The process ended, or did not answer in time."""
+
+
+def started(target: Callable[..., None], arguments: tuple[Any, ...], daemon: bool) -> Any:
+    """A process that is a fork of the warm one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tinygraph.course.child", "tinygraph.course.warm"])
+    process = context.Process(target=target, args=arguments, daemon=daemon)
+    # Ctrl-C is for this process: the server, which the first process starts, inherits the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process
 
 
 class Learner:
@@ -47,18 +61,9 @@ class Learner:
         self.limits, self.text = limits, path.read_text(encoding="utf-8")
         self.room = TemporaryDirectory()
         self.printed = Path(self.room.name) / "printed"
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tinygraph.course.child", "tinygraph.course.warm"])
-        self.connection, its = context.Pipe()
-        self.process = context.Process(
-            target=serve, args=(its, path, self.printed, limits, list(forbidden)), daemon=True
-        )
-        # Ctrl-C is for this process: the server, which the first process starts, inherits the mask
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.connection, its = multiprocessing.Pipe()
+        arguments = its, path, self.printed, limits, list(forbidden)
+        self.process = started(serve, arguments, daemon=True)
         its.close()
         self.answered = 0
 

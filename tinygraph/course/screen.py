@@ -41,7 +41,7 @@ def screen(
         current += [line] if step.number == outcome.step else []
     told, drawn = [], []
     if outcome.failure is not None and begun(outcome):
-        told = ["", *_told(outcome.failure, file, width)]
+        told = ["", *words_of(outcome.failure, file, width)]
         drawn = _drawn(outcome.failure, width)
     lines = ["", offer] if offer and told else []
     if outcome.ok:
@@ -65,7 +65,7 @@ def _printed(outcome: Outcome, width: int) -> list[str]:
     return ["", f"printed{more}:", *shown]
 
 
-def _told(failure: Failure, file: str, width: int) -> list[str]:
+def words_of(failure: Failure, file: str, width: int) -> list[str]:
     """The mistake by name, then the smallest case that shows it."""
     lines: list[str] = []
     if failure.mistake is not None:

@@ -104,6 +104,10 @@ class Step:
         """Try the learner's file; None where the step is passed."""
         raise NotImplementedError
 
+    def private(self, seed: int, count: int) -> Step | None:
+        """The same step with as many cases that are drawn; None where nothing says how."""
+        raise NotImplementedError
+
 
 @frozen
 class FunctionStep(Step):
@@ -128,6 +132,8 @@ class FunctionStep(Step):
     likely : float
         The share of wrong answers that have to be those of a known mistake for it to be told; 1
         where answers are a yes or no, of which any two mistakes share some.
+    seed : int
+        Of the cases that are drawn.
     """
 
     function: str = ""
@@ -138,6 +144,7 @@ class FunctionStep(Step):
     differs: Callable[[Any, Any], str] = difference
     words: Callable[[Any], str] | None = None
     likely: float = LIKELY
+    seed: int = 0
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.function)
@@ -155,7 +162,7 @@ class FunctionStep(Step):
             if judged[0]:
                 raise _Wrong(answer, judged)
 
-        found = search(self.drawn(), attempt, self.examples)
+        found = search(self.drawn(), attempt, self.examples, self.seed)
         if isinstance(found.error, _Wrong):
             answer, judged = found.error.args
             return self._failure(exercise, found.case, judged, [*tried, (found.case, answer)])
@@ -166,6 +173,12 @@ class FunctionStep(Step):
         if found.error is not None:  # the process has died
             raise found.error
         return None
+
+    def private(self, seed: int, count: int) -> FunctionStep | None:
+        """Cases of the same strategy, with another seed; the one that fails is shrunk."""
+        if self.drawn is None:
+            return None
+        return replace(self, cases=(), examples=count, seed=seed)
 
     def ask(self, learner: Learner, cases: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Of each case the value and the arguments after it, or Raised, or Odd."""
