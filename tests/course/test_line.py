@@ -117,6 +117,7 @@ WRONG = {  # function, body, name of the mistake
         "\n    return np.sum(x * w[1:], 0) + w[0]\n",
         "wrong-axis",
     ),
+    "x with all weights": ("predict", "\n    return np.dot(x, w)\n", "one-input-too-few"),
     "y as a column": (
         "loss",
         "\n    return 0.5 * ((predict(x, w) - y.reshape(-1, 1)) ** 2).sum()\n",
@@ -135,6 +136,11 @@ WRONG = {  # function, body, name of the mistake
     ),
     "a two too much": ("gradient", LOOPS.format(**LOOP | {"scale": " * 2"}), "factor-two"),
     "divided by N": ("gradient", LOOPS.format(**LOOP | {"scale": " / N"}), "gradient-of-the-mean"),
+    "a half too much": (
+        "gradient",
+        LOOPS.format(**LOOP | {"scale": " / 2"}),
+        "half-kept",
+    ),
     "y minus p": (
         "gradient",
         "\n    A = np.c_[np.ones(len(x)), x]\n    return A.T @ (y - A @ w)\n",

@@ -122,6 +122,16 @@ WRONG = {  # function, body, name of the mistake
         "\n    return np.where(w[1:] * x + w[0] < 0, 0, 1)\n",
         "one-by-one",
     ),
+    "all of w with x": (
+        "respond",
+        "\n    return 1 if np.dot(w, x) >= 0 else 0\n",
+        "one-input-too-few",
+    ),
+    "x as it is": (
+        "update",
+        "\n    if respond(x, w) != y:\n        w = w + eta * (2 * y - 1) * x\n    return w\n",
+        "x-without-its-one",
+    ),
     "branches exchanged": (
         "update",
         """
@@ -182,7 +192,21 @@ WRONG = {  # function, body, name of the mistake
     "what is wrong afterwards": (
         "learn",
         WHILE.format(**LOOP | {"noted": "sum(respond(a, w) != b for a, b in zip(x, y))"}),
-        "counted-at-the-end",
+        "counted-at-once",
+    ),
+    "what is wrong beforehand": (
+        "learn",
+        """
+    w, mistakes = np.zeros(x.shape[1] + 1), []
+    for _ in range(epochs):
+        mistakes.append(sum(abs(y[n] - respond(x[n], w)) for n in range(len(y))))
+        if mistakes[-1] == 0:
+            break
+        for n in range(len(y)):
+            w = update(w, x[n], y[n], eta)
+    return w, mistakes
+""",
+        "counted-at-once",
     ),
     "never back to 0": (
         "learn",

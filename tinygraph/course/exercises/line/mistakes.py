@@ -33,6 +33,13 @@ MISTAKES = [
     ),
     Mistake(
         1,
+        "one-input-too-few",
+        "w has one number more than a row of x: w[0] is the bias, and has no column there.\n"
+        "Multiply x with w[1:], and add w[0].",
+        [(_PREDICT, "x @ w")],
+    ),
+    Mistake(
+        1,
         "bias-subtracted",
         "You subtract the bias, as if it were a threshold. It is added.",
         [(_PREDICT, "x @ w[1:] - w[0]")],
@@ -163,6 +170,13 @@ MISTAKES = [
         "Your gradient is twice as large. The derivative of the square brings a 2, and the half\n"
         "of the loss cancels it.",
         [(_GRADIENT, f"2 * {_GRADIENT}")],
+    ),
+    Mistake(
+        3,
+        "half-kept",
+        "Your gradient is half as large. The half of the loss is gone here: the derivative of the\n"
+        "square brings a 2, which cancels it.",
+        [(_GRADIENT, f"{_GRADIENT} / 2")],
     ),
     Mistake(
         3,

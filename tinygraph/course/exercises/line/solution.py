@@ -1,7 +1,7 @@
 """Exercise 2: a line through samples, by descent and in one step.
 
     N F      samples, and inputs of each
-    x y      (N, F) and (N,): y may be any number now
+    x y      (N, F) and (N,): y is any number, no class
     w        (F+1,): w[0] is the bias, w[1:] has a weight for each input
 
     p[n]        = w[0] + sum of w[1 + f] * x[n, f]

@@ -7,6 +7,7 @@ _ERROR = "y - respond(x, w)  #"
 _COPY = "new = w.copy()"
 _BIAS = "new[0] += eta * error"
 _WEIGHTS = "new[1:] += eta * error * x"
+_TO_ALL = [(_BIAS, "new += eta * error * x"), (_WEIGHTS, "")]
 _BEGIN = "w = np.zeros(x.shape[1] + 1)"
 _EPOCHS = "in range(epochs):"
 _ZERO = "        wrong = 0\n"
@@ -14,6 +15,7 @@ _COUNT = "            wrong += int(respond(sample, w) != label)\n"
 _LEARN = "            w = update(w, sample, label, eta)\n"
 _NOTE = "        mistakes.append(wrong)\n"
 _END = "        if wrong == 0:\n            break\n"
+_ALL = "sum(respond(a, w) != b for a, b in zip(x, y, strict=True))"
 _RETURN = "    return w, mistakes\n"
 _EARLIER = "in range(j):"
 _SAME = "np.array_equal(history[i], history[j])"
@@ -54,6 +56,13 @@ MISTAKES = [
         "You take the last weight for the bias, and it is the first: w[0] is the bias, w[1:] has\n"
         "a weight for each input.",
         [(_FIRES, "int(w[-1] + w[:-1] @ x >= 0)")],
+    ),
+    Mistake(
+        1,
+        "one-input-too-few",
+        "w has one number more than x: w[0] is the bias, and has no input in x. Multiply w[1:]\n"
+        "with x, and add w[0].",
+        [(_FIRES, "int(w @ x >= 0)")],
     ),
     Mistake(
         1,
@@ -126,6 +135,14 @@ MISTAKES = [
         "The bias is never changed, so the border stays where it is, at the origin if it began\n"
         "at 0. The bias learns like a weight whose input is 1.",
         [(_BIAS, "new[0] += 0")],
+    ),
+    Mistake(
+        2,
+        "x-without-its-one",
+        "You add a multiple of x to all of w, which has one number more: the bias, whose input\n"
+        "is 1 and is not in x. With one input numpy takes that for both, and raises no error.",
+        _TO_ALL,
+        [[(_COPY, f"{_COPY}\n    if error == 0:\n        return new"), *_TO_ALL]],
     ),
     Mistake(
         2,
@@ -268,17 +285,11 @@ MISTAKES = [
     ),
     Mistake(
         3,
-        "counted-at-the-end",
-        "You count the mistakes of an epoch after it, with its last weights. A sample counts when\n"
-        "it is its turn.",
-        [
-            (_COUNT, ""),
-            (
-                _NOTE,
-                "        wrong = sum(respond(a, w) != b for a, b in zip(x, y, strict=True))\n"
-                + _NOTE,
-            ),
-        ],
+        "counted-at-once",
+        "You count the mistakes of an epoch all at once, after it or before it. A sample counts\n"
+        "when it is its turn, with the weights that it meets then.",
+        [(_COUNT, ""), (_NOTE, f"        wrong = {_ALL}\n{_NOTE}")],
+        [[(_COUNT, ""), (_ZERO, f"        wrong = {_ALL}\n")]],
     ),
     Mistake(
         3,
