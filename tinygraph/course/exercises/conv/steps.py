@@ -224,5 +224,6 @@ STEPS = [
         "Conv2d",
         [((s, p), (x, w, b)) for x, w, b, s, p in PROBLEMS],
         differenced=(12,),
+        drawn=lambda: problems().map(lambda case: (case[3:], case[:3])),
     ),
 ]

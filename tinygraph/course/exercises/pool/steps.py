@@ -177,5 +177,6 @@ STEPS = [
         "MaxPool2d",
         [((kernel, stride), (x,)) for x, kernel, stride in IMAGES],
         differenced=(5, 12),
+        drawn=lambda: images().map(lambda case: (case[1:], case[:1])),
     ),
 ]

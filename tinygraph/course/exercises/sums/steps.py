@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tinygraph.course.kernel_step import KernelStep, Launch, blocks_of
@@ -10,12 +12,12 @@ from tinygraph.shapes import Array
 _drawn = np.random.default_rng(10)
 
 
-def whole(count: int) -> Array:
-    return _drawn.integers(1, 1000, count).astype(np.float32)
+def whole(count: int, seed: Any = _drawn) -> Array:
+    return np.random.default_rng(seed).integers(1, 1000, count).astype(np.float32)
 
 
-def loads(n: int, block: int) -> Launch:
-    x, blocks = whole(n), -(-n // block)
+def loads(n: int, block: int, seed: Any = _drawn) -> Launch:
+    x, blocks = whole(n, seed), -(-n // block)
     brought = np.zeros(blocks * block, np.float32)
     brought[:n] = x
     title = f"n = {n}, {blocks_of(blocks, block)}"
@@ -24,15 +26,15 @@ def loads(n: int, block: int) -> Launch:
     )
 
 
-def tree(block: int) -> Launch:
-    x = whole(block)
+def tree(block: int, seed: Any = _drawn) -> Launch:
+    x = whole(block, seed)
     total = np.array([x.sum()], np.float32)
     title, macros = f"{block} parts", {"BLOCK": block}
     return Launch(title, "tg_step_2", 1, block, [x, None], {1: total}, macros, "parts")
 
 
-def sums(n: int, block: int) -> Launch:
-    x, blocks = whole(n), -(-n // block)
+def sums(n: int, block: int, seed: Any = _drawn) -> Launch:
+    x, blocks = whole(n, seed), -(-n // block)
     total = np.array([x[b * block :][:block].sum() for b in range(blocks)], np.float32)
     title = f"n = {n}, {blocks_of(blocks, block)}"
     return Launch(
@@ -40,11 +42,30 @@ def sums(n: int, block: int) -> Launch:
     )
 
 
-def warps(count: int) -> Launch:
-    x = whole(32 * count)
+def warps(count: int, seed: Any = _drawn) -> Launch:
+    x = whole(32 * count, seed)
     total = x.reshape(count, 32).sum(1, dtype=np.float32)
     title = f"{count} warps" if count > 1 else "1 warp"
     return Launch(title, "tg_step_4", 1, 32 * count, [x, None], {1: total})
+
+
+def drawn(make: Any, *sizes: Any) -> Any:
+    """A strategy of launches of other sizes, and of blocks that the public ones have not."""
+    from hypothesis import strategies as st
+
+    return st.builds(make, *sizes, seed=st.integers(0, 999))
+
+
+def elements() -> Any:
+    from hypothesis import strategies as st
+
+    return st.integers(1, 400)
+
+
+def blocks() -> Any:
+    from hypothesis import strategies as st
+
+    return st.sampled_from([4, 32, 256])
 
 
 STEPS = [
@@ -57,6 +78,7 @@ STEPS = [
             "const int i = ____ * BLOCK + ____;   return i < ____ ? x[i] : ____;",
         ),
         [loads(8, 8), loads(20, 8), loads(1, 8), loads(300, 128)],
+        lambda: drawn(loads, elements(), blocks()),
     ),
     KernelStep(
         2,
@@ -68,6 +90,7 @@ STEPS = [
             "for (...) { ____(); if (t < ____) parts[t] += parts[____]; }",
         ),
         [tree(8), tree(2), tree(64), tree(128)],
+        lambda: drawn(tree, blocks()),
     ),
     KernelStep(
         3,
@@ -78,6 +101,7 @@ STEPS = [
             "if (threadIdx.x == ____) sums[____] = ____;",
         ),
         [sums(8, 8), sums(20, 8), sums(300, 128)],
+        lambda: drawn(sums, elements(), blocks()),
     ),
     KernelStep(
         4,
@@ -88,5 +112,6 @@ STEPS = [
             "value += __shfl_down_sync(____, value, ____);",
         ),
         [warps(1), warps(3)],
+        lambda: drawn(warps, elements().map(lambda n: 1 + n % 8)),
     ),
 ]
