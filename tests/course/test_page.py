@@ -50,7 +50,7 @@ def test_the_page_has_exactly_the_launch_that_failed(wrong, tmp_path):
     found = [finding["kind"] for finding in data["runs"][0]["findings"]]
     assert kind in found or (kind == "values" and not found)
     if kind == "out-of-bounds":
-        assert address.endswith("pages/10_sums.html#block=2")
+        assert address.endswith("pages/10_sums.html#block=2&step=mistake")
         sizes = {array["name"]: array["shape"] for array in data["arrays"]}
         assert sizes["x"] == [20]
 
@@ -67,7 +67,7 @@ def test_the_address_stands_under_the_screen(tmp_path, monkeypatch, capsys):
     lead, _, address = last.partition(": ")
     assert lead == "this launch, step by step"
     where = urlsplit(address)
-    assert where.fragment == "block=1"
+    assert where.fragment == "block=1&step=mistake"
     assert data_of(Path(unquote(where.path)))["kernel"] == "block_sums"
     assert main(["course", "check", "10", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["page"] == address

@@ -94,7 +94,8 @@ def test_the_picture_has_a_row_for_each_line_and_a_rule_for_each_barrier():
     touched = np.array(
         [[0, 0, 0, 0, 1, 7], [0, 1, 0, 1, 1, 7], [0, 0, 1, 0, 0, 9], [0, 1, 1, 0, 0, 9]]
     )
-    answer = {"arrays": ["parts"], "touched": touched, "findings": [{"array": "parts", "index": 1}]}
+    finding = {"array": "parts", "index": 1, "block": (0, 0, 0)}
+    answer = {"arrays": ["parts"], "touched": touched, "findings": [finding]}
     assert picture(answer, "parts").splitlines() == [
         "parts         [0]      [1]",
         "line 7        t0=     *t1=",
@@ -103,3 +104,15 @@ def test_the_picture_has_a_row_for_each_line_and_a_rule_for_each_barrier():
         "        t3= thread 3 writes, t3 it reads, * the checker objects",
     ]
     assert picture(answer, "absent") == ""
+
+
+@pytest.mark.second
+def test_the_picture_is_of_the_block_in_which_it_happens(tmp_path):
+    text = SUMS.solution.replace("return i < n ? x[i] : 0.0f;", "return x[i];")
+    failure = of(SUMS, text, tmp_path).failure
+    assert (failure.kind, failure.block) == ("out-of-bounds", 2) and "x[20]" in failure.text
+    line = text[: text.index("return x[i]")].count("\n") + 1
+    assert failure.picture.splitlines()[:2] == [
+        "x            [16]     [17]     [18]     [19]     [20]",
+        f"line {line}         t0       t1       t2       t3       *.",
+    ]

@@ -185,7 +185,7 @@ def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> Che
     wiped()
     failure = outcome.failure
     paged = failure is not None and failure.request is not None
-    show(outcome, f"{folder.page(exercise).as_uri()}#block=00" if paged else "", offer)
+    show(outcome, f"{folder.page(exercise).as_uri()}#block=00&step=mistake" if paged else "", offer)
     if answers := folder.answers(exercise):
         say("\n".join(["", *(part for line in answers for part in wrapped(line, width()) or [""])]))
     page = write_page(outcome, folder.page(exercise))

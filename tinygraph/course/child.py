@@ -37,7 +37,7 @@ for _name in ("tinygraph.coming_from", "numpy.fft", "numpy.linalg", "numpy.rando
 
 BEFORE = 7.25  # what arrays hold that a kernel shall write
 _COMPILING = 60.0  # seconds; a kernel that runs has a limit of its own, the emulator's
-_COMPILE = ("launch", "page", "run")
+_COMPILE = ("launch", "record", "page", "run")
 
 
 class Limits(NamedTuple):
@@ -72,6 +72,7 @@ class Child:
             "op": self.op,
             "backward": self.backward,
             "launch": self.launch,
+            "record": self.record,
             "page": self.page,
             "run": self.run,
         }
@@ -122,6 +123,10 @@ class Child:
     def launch(self, name: str, defines: dict[str, Any], **launch: Any) -> dict[str, Any]:
         """A launch of a kernel under the checker."""
         return launched(self._kernel(name, defines), **launch)
+
+    def record(self, name: str, defines: dict[str, Any], **launch: Any) -> dict[str, Any]:
+        """What happens in one of its blocks."""
+        return recorded(self._kernel(name, defines), **launch)
 
     def page(self, name: str, defines: dict[str, Any], **launch: Any) -> str:
         """The page on which that launch can be gone through."""
@@ -189,6 +194,23 @@ def launched(
         "lines": [{key: getattr(line, key) for key in counts} for line in report.lines],
         **_recorded(report.trace),
     }
+
+
+def recorded(
+    kernel: Kernel,
+    grid: list[int],
+    block: list[int],
+    arguments: list[Any],
+    unset: list[int],
+    seconds: float,
+    of: list[int],
+    **launch: Any,
+) -> dict[str, Any]:
+    """The launch once more: who touched what in block `of`."""
+    given = _given(arguments, unset)
+    blocks = [tuple(of)]
+    trace = kernel.trace(tuple(grid), tuple(block), *given, blocks=blocks, timeout=seconds)
+    return _recorded(trace)
 
 
 def _recorded(trace: Trace | None) -> dict[str, Any]:

@@ -111,6 +111,8 @@ class KernelStep(Step):
                 return _in_file(failure, learner.text.removesuffix(exercise.harness))
             if f"TODO step {self.number} " in learner.text:
                 return Failure(NOT_BEGUN)
+            if launch.drawn and failure.block and failure.request:
+                failure = self._failure(launch, _where_it_is(learner, launch, answer)) or failure
             failure = _in_file(failure, learner.text.removesuffix(exercise.harness))
             mistake, likeness = self._recognised(exercise, seen)
             return failure.with_mistake(mistake, likeness >= SURE)
@@ -192,6 +194,13 @@ def blocks_of(blocks: int, block: int) -> str:
 def _named(words: str) -> str:
     """A kernel of harness.cu is called by the step whose function it calls."""
     return re.sub(r"\btg_step_(\d+)\b", r"step \1", words)
+
+
+def _where_it_is(learner: Learner, launch: Launch, answer: dict[str, Any]) -> dict[str, Any]:
+    """The same answer, with what happened in the block of the first mistake."""
+    of = answer["findings"][0]["block"]
+    again = answer_of(learner.ask({**launch.request(), "do": "record", "of": of})[0])
+    return {**answer, **again} if isinstance(again, dict) else answer
 
 
 def _not_compiled(words: str) -> Failure:

@@ -26,8 +26,8 @@ def write_page(outcome: Outcome, target: Path) -> str:
     Returns
     -------
     str
-        Its address, which opens the block that went wrong; empty where no launch failed, or it
-        cannot be recorded.
+        Its address, which opens the block that went wrong where it did; empty where no launch
+        failed, or it cannot be recorded.
     """
     failure, exercise = outcome.failure, outcome.exercise
     if failure is None or failure.request is None:
@@ -45,4 +45,4 @@ def write_page(outcome: Outcome, target: Path) -> str:
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, page.encode())
-    return f"{target.resolve().as_uri()}#block={failure.block}"
+    return f"{target.resolve().as_uri()}#block={failure.block}&step=mistake"

@@ -8,7 +8,7 @@ _MOST = 8  # elements beside one another
 
 
 def picture(answer: dict[str, Any], array: str) -> str:
-    """The accesses of the first block to the first elements of an array.
+    """The accesses of the recorded block to the first elements of an array.
 
         parts    [0]     [1]     [2]
         line 7   t0=     t1=     t2=
@@ -21,24 +21,29 @@ def picture(answer: dict[str, Any], array: str) -> str:
         return ""
     number = answer["arrays"].index(array)
     own = answer["touched"][answer["touched"][:, 0] == number]
-    own = own[own[:, 1] < _MOST]
     if not len(own):
         return ""
-    bad = {finding["index"] for finding in answer["findings"] if finding["array"] == array}
-    count = int(own[:, 1].max()) + 1
-    rows: dict[tuple[int, int], list[list[str]]] = {}
+    where = answer["findings"][0]["block"] if answer["findings"] else None
+    found = [f for f in answer["findings"] if f["array"] == array and f["block"] == where]
+    bad = {finding["index"] for finding in found}
+    first = int(own[:, 1].min())
+    own = own[own[:, 1] < first + _MOST]
+    shown = range(
+        first, 1 + max(own[:, 1].max(), *(i for i in bad if first < i < first + _MOST), 0)
+    )
+    rows: dict[tuple[int, int], dict[int, list[str]]] = {}
     for _, element, epoch, thread, write, line in own.tolist():
-        cells = rows.setdefault((epoch, line), [[] for _ in range(count)])
+        cells = rows.setdefault((epoch, line), {i: [] for i in shown})
         word = f"t{thread}{'=' if write else ''}"
         if word not in cells[element]:
             cells[element].append(word)
-    lines = [f"{array[:8]:8}" + "".join(f"{f'[{i}]':>9}" for i in range(count))]
+    lines = [f"{array[:8]:8}" + "".join(f"{f'[{i}]':>9}" for i in shown)]
     before = None
     for (epoch, line), cells in sorted(rows.items()):
         if before is not None and epoch != before:
-            lines.append(f"{'':8}{'-- __syncthreads() ':-<{9 * count}}")
+            lines.append(f"{'':8}{'-- __syncthreads() ':-<{9 * len(shown)}}")
         before = epoch
-        lines.append(f"line {line:<3}" + "".join(_cell(c, i in bad) for i, c in enumerate(cells)))
+        lines.append(f"line {line:<3}" + "".join(_cell(c, i in bad) for i, c in cells.items()))
     return "\n".join([*lines, "        t3= thread 3 writes, t3 it reads, * the checker objects"])
 
 

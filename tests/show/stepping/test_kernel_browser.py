@@ -209,6 +209,10 @@ __global__ void shift(float* x) {
     assert document.one("section", "found").one("h3").text == "out-of-bounds"
     assert "x[70]" in document.one("section", "found").one("pre").text
     assert not document.all("p", "jumps")
+    for block in (0, 2):
+        named = dom(path, f"block={block}&step=mistake")
+        assert named.one("html").attributes["data-step"] == str(at + 1)
+        assert "x[70]" in named.one("section", "found").one("pre").text
 
 
 def test_what_nobody_has_written_is_said_when_the_launch_is_over(tmp_path):

@@ -69,7 +69,8 @@ const shell = (() => {
       const [name, value] = part.split("=");
       if (name && value !== undefined) address.set(name, decodeURIComponent(value));
     }
-    return (parseInt(address.get("step"), 10) || 1) - 1;
+    const step = address.get("step");
+    return page.named?.(step) ?? (parseInt(step, 10) || 1) - 1;
   }
   function writeAddress() {
     address.set("step", at + 1);

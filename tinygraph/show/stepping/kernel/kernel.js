@@ -190,4 +190,12 @@ $("panel").classList.toggle("cut", data.cut);
 $("totals").closest("details").open = matchMedia("(min-width: 52rem)").matches;
 $("panel").addEventListener("mousemove", event => tip(event, event.target.tip ? event.target.tip() : ""));
 $("panel").addEventListener("mouseleave", event => tip(event, ""));
-shell.run({get count() { load(); return block.steps.length; }, draw});
+// `#step=mistake`: the first one of the block, or of the launch
+function named(step) {
+  load();
+  const place = step === "mistake" && placesOfFindings()[0];
+  if (!place) return undefined;
+  if (place.there !== block.run.blocks[block.number]) shell.option("block", place.there.number);
+  return place.to;
+}
+shell.run({get count() { load(); return block.steps.length; }, draw, named});
