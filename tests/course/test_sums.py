@@ -114,5 +114,5 @@ def test_the_picture_is_of_the_block_in_which_it_happens(tmp_path):
     line = text[: text.index("return x[i]")].count("\n") + 1
     assert failure.picture.splitlines()[:2] == [
         "x            [16]     [17]     [18]     [19]     [20]",
-        f"line {line}         t0       t1       t2       t3       *.",
+        f"line {line}        t0       t1       t2       t3       *.",
     ]

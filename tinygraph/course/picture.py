@@ -27,10 +27,9 @@ def picture(answer: dict[str, Any], array: str) -> str:
     found = [f for f in answer["findings"] if f["array"] == array and f["block"] == where]
     bad = {finding["index"] for finding in found}
     first = int(own[:, 1].min())
+    drawn = {*own[:, 1].tolist(), *bad} & set(range(first, first + _MOST))
     own = own[own[:, 1] < first + _MOST]
-    shown = range(
-        first, 1 + max(own[:, 1].max(), *(i for i in bad if first < i < first + _MOST), 0)
-    )
+    shown = range(first, max(drawn) + 1)
     rows: dict[tuple[int, int], dict[int, list[str]]] = {}
     for _, element, epoch, thread, write, line in own.tolist():
         cells = rows.setdefault((epoch, line), {i: [] for i in shown})
