@@ -180,6 +180,15 @@ WRONG = {  # function, body, name of the mistake
         ONES.format(**COLUMNS | {"columns": "x"}),
         "no-bias-column",
     ),
+    "slope first, then height": (
+        "closed_form",
+        """
+    means = x.mean(0)
+    slopes = np.linalg.pinv(x - means) @ (y - np.mean(y))
+    return np.append(y.mean() - slopes @ means, slopes)
+""",
+        "not-the-shortest",
+    ),
     "ones on the right": (
         "closed_form",
         ONES.format(**COLUMNS | {"columns": "np.hstack([x, ones])"}),

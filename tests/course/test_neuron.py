@@ -259,6 +259,7 @@ WRONG = {  # function, body, name of the mistake
 }
 OUTSIDE = {  # wrong, and like none of the catalogue
     "fires from -1 on": ("respond", "\n    return int(w[0] + w[1:] @ x >= -1)\n"),
+    "rounded": ("respond", "\n    return int(round(w[0] + w[1:] @ x) >= 0)\n"),
     "absolute weights": ("respond", "\n    return int(w[0] + np.abs(w[1:]) @ x >= 0)\n"),
     "half of eta": (
         "update",
@@ -273,6 +274,7 @@ OUTSIDE = {  # wrong, and like none of the catalogue
         WHILE.format(**LOOP).replace("range(len(y))", "reversed(range(len(y)))"),
     ),
     "weights of one": ("learn", WHILE.format(**LOOP).replace("np.zeros", "np.ones")),
+    "in any order": ("repeats", SEEN.replace("tuple(row)", "tuple(sorted(row))")),
     "the row before": ("repeats", SEEN.replace("return seen[key], j", "return seen[key], j - 1")),
 }
 

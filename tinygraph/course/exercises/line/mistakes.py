@@ -404,6 +404,20 @@ MISTAKES = [
     ),
     Mistake(
         5,
+        "not-the-shortest",
+        "Your line is as good as any, and its w is not the shortest, bias and weights together.\n"
+        "np.linalg.lstsq gives that one if A has the column of ones.",
+        [
+            (
+                f"return {_SOLVE}",
+                "mean = A[:, 1:].mean(axis=0)\n"
+                "    slopes = np.linalg.lstsq(A[:, 1:] - mean, y - y.mean(), rcond=None)[0]\n"
+                "    return np.concatenate([[y.mean() - mean @ slopes], slopes])",
+            )
+        ],
+    ),
+    Mistake(
+        5,
         "no-bias-column",
         "A has no column of ones in your code, so there is no bias: (F,) in the place of (F+1,).",
         [(_COLUMNS, "A = x")],

@@ -51,6 +51,7 @@ SAMPLES: list[Sample] = [
     (row(1, 1), row(2, -1, 2)),
     (row(2), row(-3, 2)),
     (row(1), row(-0.75, 1)),
+    (row(1), row(-1.25, 1)),
     (row(0, 1), row(1, 2, -3)),
     (row(2, 1, 0), row(-1, 1, -2, 3)),
     (row(1, -1, 2), row(2, -3, 1, 1)),
@@ -95,6 +96,8 @@ HISTORIES: list[tuple[Array]] = [
         [(0, 0), (-1, 1), (0, 1), (-1, 1)],
         [(0, 0), (2, -2), (-2, 2), (1, -1)],
         [(1, 2), (2, 1), (0, 2), (0, 3)],
+        [(0, 0), (1, 3), (2, 2), (4, 0)],
+        [(0, 0), (5, 0), (3, 4), (4, 3)],
         _XOR,
         [*_XOR, (0, -1, 0)],
         [(0, 0), (_LARGE, 1), (_LARGE + 1, 1), (_LARGE + 2, 1)],
@@ -117,8 +120,8 @@ def samples() -> Any:
 
     @st.composite
     def cases(draw: Any) -> Sample:
-        F = draw(st.integers(1, 4))
-        return _whole(draw, F), _whole(draw, F + 1)
+        F, part = draw(st.integers(1, 4)), draw(st.sampled_from(ETAS[:3]))
+        return _whole(draw, F), part * _whole(draw, F + 1)
 
     return cases()
 
