@@ -1,6 +1,13 @@
 """results.json, field by field as gradescope-autograders.readthedocs.io publishes it."""
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
 
 import pytest
 
@@ -133,7 +140,7 @@ def test_missing_files_errors_of_ours_and_no_result_at_all():
 
 BAD = {
     "absent": (lambda at: None, 2, "expected a folder"),
-    "empty": (lambda at: at.mkdir(), 2, "got none"),
+    "empty": (lambda at: at.mkdir(), 0, "no file of the course is in it"),
     "archive": (lambda at: at.with_suffix(".zip").write_bytes(b"PK nothing"), 0, "cannot be read"),
 }
 
@@ -172,8 +179,8 @@ def test_two_submissions_have_no_results_json(tmp_path, monkeypatch, capsys):
     for name in ("ada", "bob"):
         (tmp_path / name).mkdir()
         (tmp_path / name / POOL.file).write_text(POOL.stub)
-    assert main(["course", "grade", ".", "--gradescope", "r.json"]) == 2
-    assert "expected one submission, got 2 submissions" in capsys.readouterr().err
+    assert main(["course", "grade", "ada", "bob", "--gradescope", "r.json"]) == 2
+    assert "expected one submission, got 2 folders" in capsys.readouterr().err
 
 
 KILLS = "import numpy as np\n\n\ndef windows(size, kernel, stride):\n    {}\n"
@@ -199,3 +206,84 @@ def test_code_that_ends_its_process_gets_no_points_and_a_result(
     found = valid(json.loads((tmp_path / "r.json").read_text()))
     assert found["score"] == 0.0 and found["tests"][0]["status"] == "failed"
     assert found["tests"][0]["output"] not in ("", "This step is right.")
+
+
+# ---- the archive --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def autograder(tmp_path, monkeypatch):
+    """/autograder as Gradescope lays it out, in a folder of the test; what runs it."""
+
+    def made(*options):
+        archive, root = tmp_path / "autograder.zip", tmp_path / "autograder"
+        assert main(["course", "gradescope", str(archive), "--exercise", "8", *options]) == 0
+        with zipfile.ZipFile(archive) as unpacked:
+            unpacked.extractall(root / "source")
+        (root / "submission").mkdir()
+        (root / "results").mkdir()
+        # Gradescope copies it there while it builds the image
+        shutil.copy(root / "source" / "run_autograder", root / "run_autograder")
+        (root / "run_autograder").chmod(0o755)
+        return root
+
+    monkeypatch.setenv("AUTOGRADER_ROOT", str(tmp_path / "autograder"))
+    monkeypatch.setenv("AUTOGRADER_PYTHON", sys.executable)
+    return made
+
+
+def test_the_archive_has_both_scripts_at_its_root(tmp_path, capsys):
+    archives = [tmp_path / "one.zip", tmp_path / "two.zip"]
+    for archive in archives:
+        assert main(["course", "gradescope", str(archive), "--exercise", "pool", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["points"] == 5
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    with zipfile.ZipFile(archives[0]) as archive:
+        modes = {e.filename: e.external_attr >> 16 & 0o777 for e in archive.infolist()}
+        texts = {name: archive.read(name).decode() for name in ("setup.sh", "run_autograder")}
+    assert modes["setup.sh"] == modes["run_autograder"] == 0o755
+    assert "tinygraph/cuda/emulator" in "".join(modes) and "tinygraph/course/check.py" in modes
+    assert not any("__pycache__" in name for name in modes)
+    for name, text in texts.items():
+        assert text.startswith("#!/usr/bin/env bash\n")
+        subprocess.run(["bash", "-n", "-c", text], check=True), name
+    assert "--exercise pool" in texts["run_autograder"]
+
+
+@pytest.mark.second
+def test_run_autograder_in_its_tree(autograder, tmp_path):
+    (tmp_path / "pack.toml").write_text("seed = 4\ncases = 8\n")
+    root = autograder("--private", str(tmp_path / "pack.toml"), "--reveal", "sentence")
+    (root / "submission" / "homework").mkdir()
+    (root / "submission" / "homework" / POOL.file).write_text(POOL.solution)
+    done = subprocess.run([root / "run_autograder"], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
+    found = valid(json.loads((root / "results" / "results.json").read_text()))
+    assert found["score"] == 10.0 and len(found["tests"]) == 10
+    assert found["output"].startswith("public 5 of 5; private 5 of 5")
+    assert (root / "grades" / "report.html").exists()
+
+
+@pytest.mark.second
+def test_killed_before_its_end_there_is_a_result(autograder):
+    root = autograder()
+    (root / "submission" / POOL.file).write_text("while True:\n    pass\n")
+    process = subprocess.Popen([root / "run_autograder"], start_new_session=True)
+    results = root / "results" / "results.json"
+    for _ in range(200):
+        if results.exists() and results.stat().st_size:
+            break
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    found = valid(json.loads(results.read_text()))
+    assert found["score"] == 0.0 and "did not end" in found["output"]
+
+
+def test_without_a_python_there_is_a_result(autograder, monkeypatch):
+    root = autograder()
+    monkeypatch.setenv("AUTOGRADER_PYTHON", str(root / "no-python"))
+    done = subprocess.run([root / "run_autograder"], capture_output=True)
+    assert done.returncode == 0
+    found = valid(json.loads((root / "results" / "results.json").read_text()))
+    assert "did not end" in found["tests"][0]["output"]

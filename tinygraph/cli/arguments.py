@@ -215,6 +215,12 @@ PARSERS = {
                 "submissions --csv grades.csv",
                 course_teach.GRADE,
             ),
+            "gradescope": Command(
+                course_teach.gradescope,
+                "for teachers: write an autograder for Gradescope",
+                "autograder.zip --exercise 8 --private pack.toml",
+                course_teach.GRADESCOPE,
+            ),
             "private": Command(
                 course_teach.private,
                 "for teachers: make a pack of private cases",

@@ -15,6 +15,7 @@ from typing import Any
 
 from tinygraph.cli.course import needed, say
 from tinygraph.cli.options import Options, whole_number
+from tinygraph.course.autograder import write_autograder
 from tinygraph.course.class_report import write_report
 from tinygraph.course.classroom import csv_text, mistakes, points_of, reached, unnamed
 from tinygraph.course.crew import PATIENCE, Job, grade
@@ -77,6 +78,14 @@ PRIVATE: Options = {
 }
 
 
+GRADESCOPE: Options = {
+    "OUT.zip": ("the archive to write", {"dest": "out"}),
+    **EXERCISES,
+    "--private PACK": "private cases too: a file that `course private` wrote",
+    "--reveal HOW": GRADE["--reveal HOW"],
+}
+
+
 def grade_all(args: Namespace) -> dict[str, Any]:
     """Grade one submission or a class."""
     begun, target = time.perf_counter(), args.gradescope and Path(args.gradescope)
@@ -97,10 +106,10 @@ def _graded(args: Namespace, begun: float) -> dict[str, Any]:
     chosen = [find(word) for word in args.asked]
     pack = Pack.load(Path(args.private)) if args.private else None
     folders = [Path(folder).expanduser() for folder in args.folders]
-    found = submissions(folders, known, [out])
-    if args.gradescope and len(found) != 1:
-        got = f"{len(found)} submissions"
+    if args.gradescope and len(folders) != 1:
+        got = f"{len(folders)} folders"
         raise ArgumentError("course grade", "--gradescope", "one submission", got)
+    found = submissions(folders, known, [out], alone=bool(args.gradescope))
     asked = chosen or [one for one in known if any(each.has(one) for each in found)] or known
     class_ = _Class(found, asked, pack)
     count = args.jobs or os.cpu_count() or 1
@@ -273,6 +282,18 @@ def private(args: Namespace) -> dict[str, Any]:
     write_atomically(Path(args.out), pack.content)
     say(f"wrote {args.out}")
     return {"file": str(args.out), "seed": args.seed, "exercises": rows}
+
+
+def gradescope(args: Namespace) -> dict[str, Any]:
+    """Write the archive of an autograder."""
+    asked = [find(word) for word in args.asked] or exercises()
+    pack = Pack.load(Path(args.private)) if args.private else None
+    target = write_autograder(Path(args.out), asked, pack, args.reveal)
+    steps = sum(len(exercise.steps) for exercise in asked)
+    hidden = sum(len(pack.of(exercise)) for exercise in asked) if pack else 0
+    say(f"{len(asked)} exercises: {steps} points for steps, {hidden} for private cases")
+    say(f"wrote {target}")
+    return {"file": str(target), "points": steps + hidden, "exercises": [e.name for e in asked]}
 
 
 @contextmanager

@@ -46,7 +46,10 @@ def files_of(exercise: Exercise) -> list[str]:
 
 
 def submissions(
-    folders: Sequence[Path], exercises: Sequence[Exercise], besides: Sequence[Path] = ()
+    folders: Sequence[Path],
+    exercises: Sequence[Exercise],
+    besides: Sequence[Path] = (),
+    alone: bool = False,
 ) -> list[Submission]:
     """What lies in some folders: each is a submission, or holds a folder or archive for each.
 
@@ -57,6 +60,8 @@ def submissions(
     exercises : sequence of Exercise
     besides : sequence of Path
         Folders that are none.
+    alone : bool
+        Each folder is one submission, whatever lies in it.
 
     Raises
     ------
@@ -71,7 +76,7 @@ def submissions(
         elif not folder.is_dir():
             expected = "a folder, or a zip archive"
             raise ArgumentError("course grade", "FOLDER", expected, f"{folder}")
-        elif any((folder / name).exists() for name in names):
+        elif alone or any((folder / name).exists() for name in names):
             found.append(_of_folder(folder, names))
         else:
             found += _inside(folder, names, {place.resolve() for place in besides})
