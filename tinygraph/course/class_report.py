@@ -16,6 +16,7 @@ from tinygraph.course.grading import Result
 from tinygraph.sealed import write_atomically
 from tinygraph.show.page import Section, document, escape, folded, scroll, table
 
+_LEFT = "text-align:left"
 _WHO = 8  # names that are told without being unfolded
 
 
@@ -82,13 +83,13 @@ def _progress(asked: Sequence[Exercise], results: Sequence[Result], count: int) 
             f"{whole} have passed all {len(steps)} steps."
         )
         rows = [
-            f'<tr><th scope="row" style="text-align:left">{step.number} {escape(step.title)}</th>'
+            f'<tr><th scope="row" style="{_LEFT}">{step.number} {escape(step.title)}</th>'
             f"<td>{_bar(step.passed, count)}</td><td>{step.passed} of {count}</td>"
             f"<td>{step.stopped}</td></tr>"
             for step in steps
         ]
-        heads = "".join(
-            f'<th scope="col">{head}</th>' for head in ("step", "", "passed", "stopped here")
+        heads = f'<th scope="col" style="{_LEFT}">step</th>' + "".join(
+            f'<th scope="col">{head}</th>' for head in ("share", "passed", "stopped here")
         )
         body = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         title = f"<h3>{exercise.number} {escape(exercise.title)}</h3><p>{escape(words)}</p>"
@@ -167,7 +168,7 @@ def _private(results: Sequence[Result]) -> str:
         for result, step in failed
     ]
     heads = ["submission", "step", "what", "case"]
-    return f"<p>{escape(words)}</p>{scroll(table(rows, heads, names=1))}"
+    return f"<p>{escape(words)}</p>{_long(len(rows), scroll(table(rows, heads, names=1)))}"
 
 
 def _submissions(asked: Sequence[Exercise], results: Sequence[Result]) -> str:
@@ -178,10 +179,7 @@ def _submissions(asked: Sequence[Exercise], results: Sequence[Result]) -> str:
         for name, (got, of) in points.items()
     ]
     heads = ["submission", *(f"{one.number} {one.name}" for one in asked), "points"]
-    body = scroll(table(rows, heads, names=1))
-    if len(rows) <= 4 * _WHO:
-        return body
-    return folded(f"all {len(rows)}", body)
+    return _long(len(rows), scroll(table(rows, heads, names=1)))
 
 
 def _cell(result: Result) -> str:
@@ -199,5 +197,9 @@ def _problems(results: Sequence[Result]) -> str:
         ]
         for one in results
     ]
-    body = scroll(table(rows, ["submission", "file", "why"], names=2))
-    return body if len(rows) <= 4 * _WHO else folded(f"all {len(rows)}", body)
+    return _long(len(rows), scroll(table(rows, ["submission", "file", "why"], names=2)))
+
+
+def _long(count: int, body: str) -> str:
+    """A table that is folded where it has many rows."""
+    return body if count <= 4 * _WHO else folded(f"all {count}", body)
