@@ -53,6 +53,9 @@ class Launch:
     most : mapping
         What it may cost, such as {"bytes": 4096}: see goals.py.  A launch whose costs are counted
         is not recorded.
+    within : float, optional
+        By what share of the largest number floats may differ; without it by what their dtype
+        rounds.
     """
 
     title: str
@@ -64,6 +67,7 @@ class Launch:
     defines: Mapping[str, int] = field(default_factory=dict)
     drawn: str = ""
     most: Mapping[str, float] = field(default_factory=dict)
+    within: float | None = None
 
     def request(self) -> dict[str, Any]:
         """What the learner's process is asked."""
@@ -163,7 +167,7 @@ class KernelStep(Step):
                 picture=picture(answer, array) if launch.drawn else "",
             )
         for (_, expected), got in zip(sorted(launch.expected.items()), answer["out"], strict=True):
-            if difference(got, expected):
+            if difference(got, expected, launch.within):
                 drawing = picture(answer, launch.drawn) if launch.drawn else ""
                 whole = replace(whole, kind="values", picture=drawing)
                 return replace(whole, expected=shown(expected), got=shown(got))
