@@ -39,7 +39,12 @@ def test_the_stub_passes_no_step(exercise, tmp_path):
     assert list(untouched.passed) == [] and untouched.failure.kind == NOT_BEGUN
 
 
-SLOW = {"sums", "gemm", "conv_cuda"}  # several macros and kinds of builds, each of them compiled
+SLOW = {
+    "sums",
+    "gemm",
+    "conv_cuda",
+    "fusion",
+}  # several macros and kinds of builds, each of them compiled
 
 
 @pytest.mark.parametrize(
