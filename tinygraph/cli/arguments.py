@@ -221,6 +221,12 @@ PARSERS = {
                 "autograder.zip --exercise 8 --private pack.toml",
                 course_teach.GRADESCOPE,
             ),
+            "build": Command(
+                course_teach.build,
+                "for teachers: build a wheel without the solutions",
+                "--stripped dist",
+                course_teach.BUILD,
+            ),
             "private": Command(
                 course_teach.private,
                 "for teachers: make a pack of private cases",

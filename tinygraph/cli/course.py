@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tinygraph.cli.machine import warmed
 from tinygraph.cli.options import Options
-from tinygraph.course.check import Outcome, Unusable, check, opened
+from tinygraph.course.check import Outcome, Unusable, check, judged, opened
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.folder import CourseFolder
 from tinygraph.course.learner import Died
@@ -102,6 +102,7 @@ def reset(args: Namespace) -> dict[str, Any]:
 def solution(args: Namespace) -> dict[str, Any]:
     """Print the solution of an exercise whose steps are all passed, or with --anyway."""
     folder, exercise = asked(args)
+    judged(exercise, "course solution")
     if not folder.whole(exercise) and not args.anyway:
         expected, got = "an exercise whose steps are all right", exercise.name
         way_out = f"tinygraph course hint {exercise.number}; or --anyway"

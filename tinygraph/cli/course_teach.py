@@ -23,6 +23,7 @@ from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.gradescope import REVEAL, broken, results_json
 from tinygraph.course.grading import Record, Result, graded, key_of, result_of
 from tinygraph.course.private import CASES, Pack
+from tinygraph.course.stripped import write_stripped
 from tinygraph.course.submissions import Submission, files_of, submissions
 from tinygraph.errors import ArgumentError
 from tinygraph.sealed import write_atomically, write_json
@@ -78,6 +79,10 @@ PRIVATE: Options = {
 }
 
 
+BUILD: Options = {
+    "OUT": ("the folder for the wheel", {"dest": "out"}),
+    "--stripped": "without the solutions of the course; `pip wheel` makes the whole package",
+}
 GRADESCOPE: Options = {
     "OUT.zip": ("the archive to write", {"dest": "out"}),
     **EXERCISES,
@@ -294,6 +299,17 @@ def gradescope(args: Namespace) -> dict[str, Any]:
     say(f"{len(asked)} exercises: {steps} points for steps, {hidden} for private cases")
     say(f"wrote {target}")
     return {"file": str(target), "points": steps + hidden, "exercises": [e.name for e in asked]}
+
+
+def build(args: Namespace) -> dict[str, Any]:
+    """Write a wheel for learners, without the solutions."""
+    if not args.stripped:
+        way_out = "pip wheel --no-deps . builds the whole package in a checkout"
+        raise ArgumentError("course build", "--stripped", "to be given", "nothing", way_out)
+    wheel = write_stripped(Path(args.out))
+    say(f"wrote {wheel}")
+    say("with it learners have files, texts and hints; their answers are checked by the grader")
+    return {"file": str(wheel)}
 
 
 @contextmanager

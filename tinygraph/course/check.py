@@ -68,6 +68,14 @@ class Outcome:
         }
 
 
+def judged(exercise: Exercise, op: str) -> None:
+    """Raise ArgumentError where the package has no solution of an exercise."""
+    if exercise.stripped:
+        expected = f"a package with the solution of {exercise.name}"
+        way_out = "hand the file in: the grader, whose package has it, checks it"
+        raise ArgumentError(op, "solution", expected, "one built without solutions", way_out)
+
+
 class Unusable(Exception):
     """A file of which nothing can be tried; `failure` says why."""
 
@@ -82,11 +90,13 @@ def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
     Raises
     ------
     ArgumentError
-        The file is absent, or no text.
+        The file is absent, or no text; or it can be loaded, and there is no solution in this
+        package by which it could be judged.
     """
     begun, text = time.perf_counter(), ""
     try:
         with opened(exercise, path, limits) as learner:
+            judged(exercise, "course check")
             found = _tried(exercise, learner)
             printed, text = learner.output(), learner.text.removesuffix(exercise.harness)
     except Unusable as unusable:

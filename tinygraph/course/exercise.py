@@ -8,6 +8,7 @@ text.md          formula, drawn picture, worked example, what to read afterwards
 network.py       what the learner may train with it, a Network (network.py)
 harness.py|.cu   what tries the learner's functions, put behind his file
 fingerprints.json  how each wrong kernel behaves, made when the package is built
+outline.json     titles and hints of the steps, in a package that was built without solutions
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import tinygraph.course.exercises as package
 from tinygraph.course import marks
@@ -53,6 +54,14 @@ class Mistake:
     says: str
     edits: Edits
     ways: Sequence[Edits] = ()
+
+
+class Outline(NamedTuple):
+    """A step of which only this is known: its checks are with the grader."""
+
+    number: int
+    title: str
+    hints: Sequence[str]
 
 
 class Exercise:
@@ -106,13 +115,23 @@ class Exercise:
             return file.read_text(encoding="utf-8")
         return f"# Exercise {self.number}: {self.title}\n\nWhat to do stands in `{self.file}`.\n"
 
+    @property
+    def stripped(self) -> bool:
+        """Whether the solution was left out, as `course build --stripped` does."""
+        return (self.folder / "outline.json").exists()
+
     @cached_property
     def steps(self) -> Sequence[Any]:
+        if self.stripped:
+            rows = json.loads((self.folder / "outline.json").read_text(encoding="utf-8"))
+            return [Outline(*row) for row in rows]
         found: Sequence[Any] = self._module("steps").STEPS
         return found
 
     @cached_property
     def mistakes(self) -> Sequence[Mistake]:
+        if self.stripped:
+            return []
         found: Sequence[Mistake] = self._module("mistakes").MISTAKES
         return found
 
