@@ -46,7 +46,6 @@ FORWARD: list[tuple[Array, ...]] = [
     (array([0]), array([1]), array(0), array([4]), array(0)),
     (array([1, 2]), array([2, -1], [1, 1]), array(0, -3), array([2, 4], [2, -2]), array(-3, 1)),
     *((whole(n, i), *parameters(i, h, o)) for n, i, h, o in SIZES),
-    tuple(a.astype(np.float32) for a in (whole(3, 2), *parameters(2, 4, 2))),
 ]
 DELTAS: list[tuple[Array, ...]] = [
     (array([0.5]), array([0.5]), array([0]), array([8])),
