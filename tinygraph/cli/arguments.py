@@ -233,6 +233,12 @@ PARSERS = {
                 "20261123 pack.toml",
                 course_teach.PRIVATE,
             ),
+            "protocol": Command(
+                course.protocol,
+                "seal the prediction of a project, or compute its figures again",
+                "16_srcnn.toml",
+                course.PROTOCOL,
+            ),
         },
     ),
     "doctor": Command(

@@ -20,6 +20,7 @@ from tinygraph.course.marks import bare
 from tinygraph.course.network import draw, trained
 from tinygraph.course.own import Own, Stumbled
 from tinygraph.course.page import write_page
+from tinygraph.course.protocol import verified
 from tinygraph.course.screen import WIDTH, screen, wrapped
 from tinygraph.course.verify import tried
 from tinygraph.errors import ArgumentError, install
@@ -32,6 +33,10 @@ EXERCISE: Options = {
     "N": ("an exercise, by number or name (default: the current one)", {"nargs": "?", "dest": "of"})
 }
 OWN: Options = {"N": ("the exercise, by number or name", {"dest": "of"})}
+PROTOCOL: Options = {
+    "FILE": ("a protocol, as the text of exercise 16 has one of each kind", {"dest": "file"}),
+    "--data-dir DIR": "the folder with T91 and Set5 (default: the one that $TINYGRAPH_DATA names)",
+}
 FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "folder"})}
 
 
@@ -152,6 +157,19 @@ def verify(args: Namespace) -> dict[str, Any]:
             faults[what] = fault
         say(f"  {'wrong' if fault else 'ok   '}  {what}{' - ' if fault else ''}{fault}")
     return {"ok": not faults, "exercise": exercise.name, "faults": faults}
+
+
+def protocol(args: Namespace) -> dict[str, Any]:
+    """Look at the protocol of a project: seal its prediction, or compute its figures again."""
+    data_dir = None if args.data_dir is None else Path(args.data_dir).expanduser()
+    rows = verified(Path(args.file).expanduser(), data_dir)
+    for row in rows:
+        words = wrapped(f"{row.what}{' - ' if row.why else ''}{row.why}", width() - 9)
+        say("\n".join([f"  {row.state:5}  {words[0]}", *(f"         {w}" for w in words[1:])]))
+    wrong = [row for row in rows if row.state != "ok"]
+    if not wrong:
+        say("all figures hold")
+    return {"ok": not wrong, "file": args.file, "rows": [row._asdict() for row in rows]}
 
 
 def say(line: str) -> None:

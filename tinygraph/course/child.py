@@ -31,7 +31,8 @@ from tinygraph.testing import memory
 
 for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
     getattr(tg, _name, None)
-for _name in ("tinygraph.coming_from", "numpy.fft", "numpy.linalg", "numpy.random"):
+# np.median takes numpy.ma
+for _name in ("tinygraph.coming_from", *(f"numpy.{n}" for n in ("fft", "linalg", "ma", "random"))):
     import_module(_name)
 
 

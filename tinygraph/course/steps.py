@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -290,7 +291,8 @@ def outcome(function: Callable[..., Any], case: Sequence[Any]) -> Any:
     """The value and the arguments after it, or Raised: of our own text."""
     arguments = [copied(x) for x in case]
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of a known mistake are nobody's
             return [function(*arguments), arguments]
     except Exception as error:
         return Raised(type(error).__name__, str(error))
