@@ -8,24 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
+from tests.course.bodies import changed, with_step
 from tests.course.test_exercises import of
 from tinygraph.course.exercise import find
-from tinygraph.course.marks import Gap, parts
 from tinygraph.cuda import Kernel, Out
 
 GEMM = find("gemm")
-
-
-def with_step(step, body):
-    """The solution with another body in one of its gaps."""
-    lines = []
-    for part in parts(GEMM.marked):
-        if isinstance(part, Gap):
-            lines += body.strip("\n").splitlines() if part.step == step else part.lines
-        else:
-            lines.append(part)
-    return "\n".join(lines) + "\n"
-
 
 # ---- bodies in the manner of learners: other names, loops and order, pointers that walk ----------
 NAIVE = """
@@ -260,18 +248,10 @@ OUTSIDE = {  # wrong in a way that the catalogue does not have
 }
 
 
-def changed(step, edits):
-    body = BODIES[step]
-    for old, new in edits:
-        assert body.count(old) == 1, old
-        body = body.replace(old, new)
-    return with_step(step, body)
-
-
 @pytest.mark.second
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_kernels_in_another_style_pass(style, tmp_path):
-    outcome = of(GEMM, with_step(*RIGHT[style]), tmp_path)
+    outcome = of(GEMM, with_step(GEMM, *RIGHT[style]), tmp_path)
     assert outcome.ok, outcome.failure
 
 
@@ -279,7 +259,7 @@ def test_right_kernels_in_another_style_pass(style, tmp_path):
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
     step, edits, name = WRONG[style]
-    outcome = of(GEMM, changed(step, edits), tmp_path)
+    outcome = of(GEMM, changed(GEMM, step, BODIES[step], edits), tmp_path)
     assert outcome.step == step
     assert outcome.failure.mistake is not None, outcome.failure
     assert outcome.failure.mistake.name == name
@@ -289,7 +269,7 @@ def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_what_the_catalogue_does_not_have_is_never_named_surely(style, tmp_path):
     step, edits = OUTSIDE[style]
-    outcome = of(GEMM, changed(step, edits), tmp_path)
+    outcome = of(GEMM, changed(GEMM, step, BODIES[step], edits), tmp_path)
     assert outcome.step == step
     assert outcome.failure.mistake is None or not outcome.failure.sure
 

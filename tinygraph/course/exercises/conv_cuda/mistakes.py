@@ -101,8 +101,8 @@ MISTAKES = [
     Mistake(
         1,
         "remainder-before-the-quotient",
-        "You take the remainder first and divide then, or divide where there is nothing behind:\n"
-        "index a of (..., a, b) is i / b's size % a's size.",
+        "You take the remainder first and divide then. It is the other way round: in (..., a, b)\n"
+        "index a is i / (size of b) % (size of a).",
         [
             (_WINDOW, "    const int v = i % OW, u = i % OH / OW;\n"),
             (_PLACE, "    const int kw = i % KW / (OW * OH), kh = i % KH / (OW * OH * KW);\n"),

@@ -18,10 +18,10 @@ _drawn = np.random.default_rng(12)
 Shape = tuple[int, int, int, int]
 
 
-def whole(*shape: int) -> Array:
+def whole(rng: np.random.Generator, *shape: int) -> Array:
     """Numbers that do not repeat where the array is small."""
     low = -prod(shape) // 3
-    return _drawn.permutation(np.arange(low, low + prod(shape))).reshape(shape).astype(np.float32)
+    return rng.permutation(np.arange(low, low + prod(shape))).reshape(shape).astype(np.float32)
 
 
 def windows(size: int, kernel: int, stride: int, padding: int = 0) -> int:
@@ -85,10 +85,16 @@ def _sizes(shape: tuple[int, ...], kernel: tuple[int, int], stride: int, padding
 
 
 def gathered(
-    shape: Shape, kernel: tuple[int, int], stride: int = 1, padding: int = 0, block: int = 8
+    shape: Shape,
+    kernel: tuple[int, int],
+    stride: int = 1,
+    padding: int = 0,
+    block: int = 8,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of im2col."""
-    x = whole(*shape)
+    rng = np.random.default_rng(seed)
+    x = whole(rng, *shape)
     cols = columns(x, kernel, stride, padding)
     blocks = -(-cols.size // block)
     title = f"{_sizes(shape, kernel, stride, padding)}, {blocks_of(blocks, block)}"
@@ -97,11 +103,17 @@ def gathered(
 
 
 def summed(
-    shape: Shape, kernel: tuple[int, int], stride: int = 1, padding: int = 0, block: int = 8
+    shape: Shape,
+    kernel: tuple[int, int],
+    stride: int = 1,
+    padding: int = 0,
+    block: int = 8,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of col2im."""
-    at = columns(whole(*shape), kernel, stride, padding).shape
-    cols = whole(*at)
+    rng = np.random.default_rng(seed)
+    at = columns(whole(rng, *shape), kernel, stride, padding).shape
+    cols = whole(rng, *at)
     image = images(cols, shape, stride, padding)
     blocks = -(-image.size // block)
     title = f"{_sizes(shape, kernel, stride, padding)}, {blocks_of(blocks, block)}"
@@ -124,9 +136,11 @@ def largest(
     stride: int = 2,
     block: int = 8,
     x: Array | None = None,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of pool_forward; without `x` on numbers that do not repeat."""
-    x = whole(*shape) if x is None else x
+    rng = np.random.default_rng(seed)
+    x = whole(rng, *shape) if x is None else x
     y, argmax = pooled(x, kernel, stride)
     words, sizes = _pooling(shape, kernel, stride)
     blocks = -(-y.size // block)
@@ -136,11 +150,16 @@ def largest(
 
 
 def returned(
-    shape: tuple[int, int, int], kernel: int = 2, stride: int = 2, block: int = 8
+    shape: tuple[int, int, int],
+    kernel: int = 2,
+    stride: int = 2,
+    block: int = 8,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of pool_backward."""
-    y, argmax = pooled(whole(*shape), kernel, stride)
-    gy = 1 + np.abs(whole(*y.shape))
+    rng = np.random.default_rng(seed)
+    y, argmax = pooled(whole(rng, *shape), kernel, stride)
+    gy = 1 + np.abs(whole(rng, *y.shape))
     gx = unpooled(gy, argmax, shape)
     words, sizes = _pooling(shape, kernel, stride)
     blocks = -(-gx.size // block)
@@ -156,10 +175,12 @@ def layer(
     stride: int = 1,
     padding: int = 0,
     block: int = 8,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of conv."""
-    x, (N, C, H, W) = whole(*shape), shape
-    w, b = whole(filters, C * kernel[0] * kernel[1]), 10 * whole(filters)
+    rng = np.random.default_rng(seed)
+    x, (N, C, H, W) = whole(rng, *shape), shape
+    w, b = whole(rng, filters, C * kernel[0] * kernel[1]), 10 * whole(rng, filters)
     cols = columns(x, kernel, stride, padding)
     OH, OW = cols.shape[-2:]
     taps = cols.reshape(N, -1, OH * OW)
@@ -179,15 +200,16 @@ def _problems(of: Any, *more: SearchStrategy[Any]) -> SearchStrategy[Launch]:
     shapes = st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(3, 9)] * 2)
     kernels = st.tuples(*[st.integers(1, 3)] * 2)
     blocks = st.sampled_from([16, 32, 96])
-    return st.builds(of, shapes, *more, kernels, st.integers(1, 3), st.integers(0, 1), blocks)
+    numbers = kernels, st.integers(1, 3), st.integers(0, 1), blocks
+    return st.builds(of, shapes, *more, *numbers, seed=st.integers(0, 999))
 
 
 def _poolings(of: Any) -> SearchStrategy[Launch]:
     from hypothesis import strategies as st
 
     shapes = st.tuples(st.integers(1, 3), st.integers(3, 9), st.integers(3, 9))
-    blocks = st.sampled_from([16, 32, 96])
-    return st.builds(of, shapes, st.integers(1, 3), st.integers(1, 3), blocks)
+    blocks, seeds = st.sampled_from([16, 32, 96]), st.integers(0, 999)
+    return st.builds(of, shapes, st.integers(1, 3), st.integers(1, 3), blocks, seed=seeds)
 
 
 def _layers() -> SearchStrategy[Launch]:

@@ -254,8 +254,8 @@ MISTAKES = [
     Mistake(
         4,
         "two-as-one",
-        "Two launches cost more than one in your count by nothing, or by half: gx is written by\n"
-        "the first, read by the second, and written again.",
+        "Two launches cost as much as one in your count, or too little more: gx is written by the\n"
+        "first, read by the second, and written again.",
         [(_BETWEEN, "")],
         [[(_BETWEEN, _BETWEEN.replace("4 + 4", "4"))]],
     ),

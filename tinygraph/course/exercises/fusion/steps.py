@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,8 @@ POOL = 2
 WITHIN = 0.05  # a prediction
 
 
-def whole(*shape: int) -> Array:
-    return _drawn.integers(-4, 9, shape).astype(np.float32)
+def whole(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-4, 9, shape).astype(np.float32)
 
 
 def relu(x: Array) -> Array:
@@ -35,18 +35,24 @@ def _most(bytes_: int | None) -> dict[str, float]:
     return {} if bytes_ is None else {"bytes": bytes_}
 
 
-def biased(N: int, C: int, P: int, block: int = 8, most: int | None = None) -> Launch:
+def biased(
+    N: int, C: int, P: int, block: int = 8, most: int | None = None, seed: Any = _drawn
+) -> Launch:
     """A launch of bias_relu."""
-    x, b = whole(N, C, P), whole(C) - 2
+    rng = np.random.default_rng(seed)
+    x, b = whole(rng, N, C, P), whole(rng, C) - 2
     y, blocks = relu(x + b[:, None]), -(-x.size // block)
     title = _title(f"N = {N}, C = {C}, P = {P}, {blocks_of(blocks, block)}", x=x, b=b)
     arguments = [x, b, None, N, C, P]
     return Launch(title, "bias_relu", blocks, block, arguments, {2: y}, drawn="y", most=_most(most))
 
 
-def back(N: int, OUT: int, IN: int, block: int = 8, most: int | None = None) -> Launch:
+def back(
+    N: int, OUT: int, IN: int, block: int = 8, most: int | None = None, seed: Any = _drawn
+) -> Launch:
     """A launch of delta."""
-    gy, w, h = whole(N, OUT), whole(OUT, IN), relu(whole(N, IN) - 2)
+    rng = np.random.default_rng(seed)
+    gy, w, h = whole(rng, N, OUT), whole(rng, OUT, IN), relu(whole(rng, N, IN) - 2)
     gx, blocks = (gy @ w) * (h > 0), -(-h.size // block)
     words = f"N = {N}, OUT = {OUT}, IN = {IN}, {blocks_of(blocks, block)}"
     arguments = [gy, w, h, None, N, OUT, IN]
@@ -75,10 +81,12 @@ def pooled(
     block: int = 8,
     bias: int = 0,
     most: int | None = None,
+    seed: Any = _drawn,
 ) -> Launch:
     """A launch of conv_relu_pool; of filters of 3 x 3 without a macro."""
-    x, w = whole(*shape), whole(filters, shape[1], kernel, kernel) - 2
-    b = whole(filters) + bias
+    rng = np.random.default_rng(seed)
+    x, w = whole(rng, *shape), whole(rng, filters, shape[1], kernel, kernel) - 2
+    b = whole(rng, filters) + bias
     y, argmax = stage(x, w, b)
     blocks = -(-y.size // block)
     sizes = dict(zip("NCHW", shape, strict=True))
@@ -112,34 +120,31 @@ def predicted(fused: bool, N: int, OUT: int, IN: int) -> Launch:
     return Launch(title, "tg_step_4", 1, 1, arguments, {0: expected}, within=WITHIN)
 
 
-def _biases() -> SearchStrategy[Launch]:
+def _maps(of: Any) -> SearchStrategy[Launch]:
     from hypothesis import strategies as st
 
-    small = st.integers(1, 5)
-    return st.builds(biased, small, small, st.integers(1, 20), st.sampled_from([8, 32, 96]))
-
-
-def _backs() -> SearchStrategy[Launch]:
-    from hypothesis import strategies as st
-
-    small = st.integers(1, 5)
-    return st.builds(back, small, small, st.integers(1, 20), st.sampled_from([8, 32, 96]))
+    sizes = st.integers(1, 5), st.integers(1, 5), st.integers(1, 20)
+    blocks, seeds = st.sampled_from([8, 32, 96]), st.integers(0, 999)
+    return st.builds(of, *sizes, block=blocks, seed=seeds)
 
 
 def _stages() -> SearchStrategy[Launch]:
     from hypothesis import strategies as st
 
-    two = st.integers(1, 2)
-    shapes = st.tuples(two, two, st.integers(4, 8), st.integers(4, 8))
-    blocks, bias = st.sampled_from([8, 32, 96]), st.integers(-60, 20)
-    return st.builds(pooled, shapes, st.integers(1, 3), st.sampled_from([2, 3]), blocks, bias)
+    two, size = st.integers(1, 2), st.integers(6, 9)
+    others = {"block": st.sampled_from([8, 32, 96]), "bias": st.integers(-60, 20)}
+    kernels, seeds = st.sampled_from([3, 4, 5]), st.integers(0, 999)
+    shapes = st.tuples(two, two, size, size)
+    return st.builds(pooled, shapes, st.integers(1, 3), kernels, **others, seed=seeds)
 
 
 def _predictions() -> SearchStrategy[Launch]:
     from hypothesis import strategies as st
 
     counts = st.integers(1, 999)
-    return st.builds(predicted, st.booleans(), counts, counts, st.integers(1, 99).map((32).__mul__))
+    return st.builds(
+        predicted, st.booleans(), counts, counts, st.integers(1, 99).map(lambda n: 32 * n)
+    )
 
 
 STEPS = [
@@ -158,7 +163,7 @@ STEPS = [
             biased(1, 1, 1),
             biased(2, 3, 64, 64, most=3_456),
         ],
-        drawn=_biases,
+        drawn=lambda: _maps(biased),
     ),
     KernelStep(
         2,
@@ -175,7 +180,7 @@ STEPS = [
             back(3, 2, 7),
             back(3, 5, 64, 64, most=6_336),
         ],
-        drawn=_backs,
+        drawn=lambda: _maps(back),
     ),
     KernelStep(
         3,
