@@ -15,7 +15,7 @@ from tests.course.made_up import LOST, POOL, WRONG, passing, record
 from tinygraph.cli import main
 from tinygraph.course.exercise import find
 from tinygraph.course.gradescope import REVEAL, broken, results_json
-from tinygraph.course.grading import Result
+from tinygraph.course.grading import WAITING, Result
 
 VISIBILITY = {"hidden", "after_due_date", "after_published", "visible"}
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
@@ -132,6 +132,9 @@ def test_missing_files_errors_of_ours_and_no_result_at_all():
     assert found["score"] == 0.0
     assert "08_pool.py was not handed in" in found["tests"][0]["output"]
     assert "The grader failed, not your answer" in found["tests"][-1]["output"]
+    late = valid(results_json([Result("ada", POOL, None, "", WAITING)], ended="Stopped."))
+    assert late["output"].startswith("Stopped.\n")
+    assert late["tests"][0]["output"] == "The grading ended before this was tried."
     found = valid(broken("The archive cannot be read."))
     assert found["score"] == 0.0 and "archive" in found["tests"][0]["output"]
 

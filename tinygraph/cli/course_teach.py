@@ -21,7 +21,7 @@ from tinygraph.course.classroom import csv_text, mistakes, points_of, reached, u
 from tinygraph.course.crew import PATIENCE, Job, grade
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.gradescope import REVEAL, broken, results_json
-from tinygraph.course.grading import Record, Result, graded, key_of, result_of
+from tinygraph.course.grading import WAITING, Record, Result, graded, key_of, result_of
 from tinygraph.course.private import CASES, Pack
 from tinygraph.course.stripped import write_stripped
 from tinygraph.course.submissions import Submission, files_of, submissions
@@ -192,7 +192,7 @@ class _Class:
 
     def results(self) -> list[Result]:
         """One for each submission and exercise; what is not graded yet counts as an error."""
-        waiting: Record = {"error": "not graded yet"}
+        waiting: Record = {"error": WAITING}
         found = []
         for submission in self.found:
             for exercise in self.asked:

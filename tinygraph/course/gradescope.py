@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.course.grading import Result, StepResult
+from tinygraph.course.grading import WAITING, Result, StepResult
 from tinygraph.course.screen import WIDTH, words_of
 from tinygraph.course.steps import Failure
 
@@ -20,8 +20,9 @@ LATER = "private checks run at grading"
 _STATES = {
     "not begun": "This step is not begun.",
     "not reached": "An earlier step comes first.",
-    "error": "The grader failed, not your answer. Tell your teacher.",
 }
+_FAILED = "The grader failed, not your answer. Tell your teacher."
+_LATE = "The grading ended before this was tried."
 _SENTENCES = {
     "error": "it ends with an error",
     "type": "the answer has another type",
@@ -105,7 +106,9 @@ def _heading(results: Sequence[Result], reveal: str) -> list[str]:
 
 
 def _why(result: Result) -> str:
-    return _STATES["error"] if result.error else result.problem
+    if not result.error:
+        return result.problem
+    return _LATE if result.error == WAITING else _FAILED
 
 
 def _tests(result: Result, step: StepResult, reveal: str) -> list[dict[str, Any]]:
@@ -139,11 +142,11 @@ def _tests(result: Result, step: StepResult, reveal: str) -> list[dict[str, Any]
 def _public(result: Result, step: StepResult) -> str:
     if step.public == "right":
         return "This step is right."
-    if step.public == "missing":
-        return f"{result.problem}."
+    if result.record is None:
+        return _why(result)
     if step.public in _STATES:
         return _STATES[step.public]
-    printed = result.record["public"]["printed"].strip() if result.record else ""
+    printed = result.record["public"]["printed"].strip()
     lines = _words(step.failure, result)
     return "\n".join([*lines, *(["", "printed:", printed] if printed else [])])
 
@@ -158,9 +161,11 @@ def _words(failure: Failure | None, result: Result) -> list[str]:
 def _private(result: Result, step: StepResult, reveal: str) -> str:
     if step.private == "right":
         return "The private cases are right too."
+    if result.record is None:
+        return _why(result)
     if step.private in _STATES:
         return _STATES[step.private]
-    if step.private == "missing" or reveal == "none" or step.hidden is None:
+    if reveal == "none" or step.hidden is None:
         return "A private case is not right."
     if reveal == "sentence":
         kind = step.hidden.kind

@@ -26,6 +26,7 @@ from tinygraph.course.submissions import Submission, files_of
 from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.frozen import frozen
 
+WAITING = "not graded yet"  # the error of what was not come to
 _PRINTED = 2000  # characters of what the code prints that are kept
 Record = dict[str, Any]
 
