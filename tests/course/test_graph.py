@@ -429,3 +429,23 @@ def test_the_chain_of_100_000_is_walked_through(tmp_path):
     failure = of(GRAPH, GRAPH.solution.replace(LONG, STALLED), tmp_path).failure
     assert failure.case == "a chain of 100,000 nodes" and "no end after" in failure.text
     assert "len(nodes) > 99_000" in failure.source or failure.source == "pass"
+
+
+GIVEN_AWAY = {
+    "grad": "return dict(zip(leaves, grad(output, leaves, np.ones(output.shape)), strict=True))",
+    "above": "(above,)[0].backward([output], [np.ones(output.shape)])\n"
+    "    return {leaf: leaf.grad for leaf in leaves}",
+}
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("name", GIVEN_AWAY)
+def test_the_walk_of_the_framework_is_not_there(name, tmp_path):
+    place = {"grad": "autograd", "above": "operators"}[name]
+    body = f"""
+    from tinygraph.{place} import {name}
+    leaves = [node for node in order([output]) if not node.inputs and node.requires_grad]
+    {GIVEN_AWAY[name]}
+"""
+    outcome = of(GRAPH, with_body("backward", body), tmp_path)
+    assert outcome.step == 2 and outcome.failure.text.startswith("NameError")

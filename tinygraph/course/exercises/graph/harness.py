@@ -80,9 +80,20 @@ def tg_release(*graph):
 
 
 def tg_chain(length):
-    """Make the chain so long that `tg_long_order` and `tg_long_backward` can walk through it."""
+    """Make the chain so long that `tg_long_order` and `tg_long_backward` can walk through it.
+
+    Its nodes are copies of one that `neg` has made, each with the one before as its input: to
+    compute all of them would take longer than both walks.
+    """
+    kind = tg_framework.Tensor
+    made = tg_framework.neg(tg_long[0])
+    fields = {name: getattr(made, name) for name in kind.__slots__ if name != "__weakref__"}
     while len(tg_long) <= length:
-        tg_long.append(tg_framework.neg(tg_long[-1]))
+        node = kind.__new__(kind)
+        for name, value in fields.items():
+            setattr(node, name, value)
+        node.inputs = (tg_long[-1],)
+        tg_long.append(node)
 
 
 def tg_long_order(length):

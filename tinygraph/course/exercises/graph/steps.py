@@ -17,7 +17,6 @@ from tinygraph.shapes import Array
 Graph = tuple[list[Array], list[bool], list[Any], list[int]]  # leaves, trainable, steps, outputs
 
 DEEP = 1_500  # nodes in a chain, beyond Python's limit of calls inside each other
-_PART = 10_000  # nodes of a longer one that are made in one call
 
 
 def program(*lines: str, outputs: str = "") -> Graph:
@@ -211,7 +210,7 @@ def gradients_of(value: Any) -> str:
         return shown(value)
     pairs = zip(value[0], value[1], strict=True)
     found = ", ".join(f"{name_of(i)}: {shown(gradient)}" for i, gradient in pairs)
-    return f"{{{found}}}, {value[2]} calls of local"
+    return f"{{{found}}}, calls of local: {value[2]}"
 
 
 # ---- steps 3 and 4 ----------------------------------------------------------------------------
@@ -257,12 +256,9 @@ class LongStep(FunctionStep):
         failure = super().run(exercise, learner)
         if failure is not None:
             return failure
-        lengths = range(_PART, self.length + 1, _PART)  # a call each, that none takes too long
-        calls = [("tg_chain", length) for length in lengths] + [(self.long, self.length)]
-        answers = learner.ask(
-            *({"do": "call", "name": name, "arguments": [length]} for name, length in calls)
-        )
-        answer, case = answer_of(answers[-1]), f"a chain of {self.length:,} nodes"
+        names, arguments = ("tg_chain", self.long), [self.length]
+        calls = ({"do": "call", "name": name, "arguments": arguments} for name in names)
+        answer, case = answer_of(learner.ask(*calls)[-1]), f"a chain of {self.length:,} nodes"
         if isinstance(answer, (Raised, Odd)):
             raised = answer if isinstance(answer, Raised) else Raised("")
             return Failure("error", said(answer)[7:], case, line=raised.line, source=raised.text)
