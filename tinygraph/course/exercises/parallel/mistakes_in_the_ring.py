@@ -172,6 +172,12 @@ IN_THE_RING = [
         [
             [(_ADDS, _ADDS.replace("range(W - 1)", "range(W)"))],
             [(_ROUND, _ROUND.replace("range(W - 1)", "range(W)"))],
+            [  # the second half goes on with the part that came last in the first one
+                (_ADDS, _ADDS.replace("range(W - 1)", "range(W)")),
+                (_ROUND, _ROUND.replace("range(W - 1)", "range(W)")),
+                ("send(right, parts[(rank + 1 - t) % W])", "send(right, parts[(rank - t) % W])"),
+                ("parts[(rank - t) % W] = receive", "parts[(rank - t - 1) % W] = receive"),
+            ],
         ],
     ),
     Mistake(
@@ -193,6 +199,12 @@ IN_THE_RING = [
         "You send the same part in every round. What comes in round t has to be sent on, with\n"
         "yours added, in round t + 1.",
         [("send(right, parts[(rank - t) % W])", "send(right, parts[rank])")],
+        [
+            [
+                ("send(right, parts[(rank - t) % W])", "send(right, parts[rank])"),
+                ("send(right, parts[(rank + 1 - t) % W])", "send(right, parts[(rank + 1) % W])"),
+            ]
+        ],
     ),
     Mistake(
         4,
