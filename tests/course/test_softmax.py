@@ -6,7 +6,7 @@ import pytest
 import tinygraph as tg
 from tests.course.test_exercises import of
 from tinygraph.course.exercise import find
-from tinygraph.course.exercises.softmax.steps import DIGITS, GOOD, SEEDS
+from tinygraph.course.exercises.softmax.steps import DIGITS, GOOD, SEEDS, near
 from tinygraph.course.steps import module
 
 SOFTMAX = find("softmax")
@@ -239,6 +239,16 @@ def with_body(function, body):
 def test_right_answers_in_another_style_pass(style, tmp_path):
     outcome = of(SOFTMAX, with_body(*RIGHT[style]), tmp_path)
     assert outcome.ok, outcome.failure
+
+
+@pytest.mark.parametrize("gap", [5.0, 20.0, 30.0, 500.0])
+def test_what_rounding_leaves_of_a_network_that_is_sure_is_no_mistake(gap):
+    """p - 1 is 1e-13 here, of which three digits are right."""
+    z, labels, solution = np.array([[0.3, gap]]), np.array([1]), module(SOFTMAX.solution)
+    e = np.exp(z - z.max())
+    assert near(e / e.sum() - [[0, 1]], solution.gradient(z, labels)) == ""
+    assert near(-np.log(e / e.sum())[0, 1], solution.cross_entropy(z, labels)) == ""
+    assert near(e / e.sum(), solution.gradient(z, labels)) == "values"
 
 
 @pytest.mark.second

@@ -108,6 +108,13 @@ IN_OPTIMIZERS = [
     ),
     Mistake(
         4,
+        "state-under-another-name",
+        "What you remember has a name in the state that `arrays` does not list, so that a saved\n"
+        'state cannot be loaded. It is state["buffer"], which begins as zeros.',
+        [(_TAKEN, 'buffer = state.setdefault("velocity", 0 * value)')],
+    ),
+    Mistake(
+        4,
         "gradient-changed",
         "You write into grad. It belongs to the parameter: who reads it after the step, to log\n"
         "its size, or adds to it, finds another one.",
