@@ -123,7 +123,8 @@ def run(args: Namespace) -> dict[str, Any]:
     file, network = folder.file(exercise), exercise.network
     if network is None:
         known = ", ".join(str(each.number) for each in exercises() if each.network)
-        raise ArgumentError("course run", "exercise", f"one with a network: {known}", exercise.name)
+        expected, way_out = f"one with a network: {known}", "projects have `course protocol FILE`"
+        raise ArgumentError("course run", "exercise", expected, exercise.name, way_out)
     print(f"checking {file.name} ...", flush=True)
     outcome = check(exercise, file)
     folder.take(outcome)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.steps import FunctionStep, shown
+from tinygraph.recipes import srcnn_colour as colours
 from tinygraph.shapes import Array
 
 _drawn = np.random.default_rng(16)
@@ -15,7 +16,7 @@ _drawn = np.random.default_rng(16)
 
 def grey(level: float, height: int, width: int) -> Array:
     """A picture of one grey, of which 0 is black and 1 white."""
-    return np.full((3, height, width), level)
+    return np.full((3, height, width), float(level))
 
 
 def colour(red: float, green: float, blue: float) -> Array:
@@ -122,7 +123,9 @@ def show_crops(low: Array, high: Array, size: int, stride: int, margin: int) -> 
 
 
 def show_psnr(y: Array, rgb: Array, border: int) -> str:
-    return f"psnr(y, rgb, border={border})\n  y   = {shown(y)}\n  rgb = {shown(rgb)}"
+    off = np.round(y - colours.luma(rgb)[0], 6)
+    grey = f"{shown(float(rgb.flat[0]))} everywhere" if np.ptp(rgb) == 0 else shown(rgb)
+    return f"psnr(y, rgb, border={border})\n  y - luma(rgb) = {shown(off)}\n  rgb = {grey}"
 
 
 # ---- step 4 -----------------------------------------------------------------------------------
@@ -145,6 +148,18 @@ NETWORKS: list[tuple[int, int, list[float], list[float], Array]] = [
     (2, 3, [1, 1, 1], [10, 100, 1000], dot(5)),
     (3, 2, [], [0.5, -0.25, 0.125], _RANDOM),
 ]
+
+
+def drawn_networks() -> Any:
+    from hypothesis import strategies as st
+
+    def of(n1: int, n2: int, size: tuple[int, int], seed: int) -> Any:
+        draw = np.random.default_rng(seed).standard_normal
+        x = draw((2, 1, *size)).astype(np.float32)
+        return n1, n2, [], draw(3).tolist(), x
+
+    side, count = st.integers(13, 16), st.integers(1, 4)
+    return st.builds(of, count, count, st.tuples(side, side), st.integers(0, 99))
 
 
 def network_differs(got: Any, expected: Any) -> str:
@@ -218,11 +233,12 @@ def done(runs: Any, count: int) -> dict[str, str]:
         "in both": f"it learns from {known} of the pictures that it is validated on"
         if known
         else "",
+        "validated": "" if held else "nothing is measured on the pictures that were held out",
         "seed": "the same seed gives another split the second time"
         if splits[0] != splits[1]
         else "",
         "order": "the pictures that are held out are always the first or the last ones"
-        if all(tuple(sorted(some)) in ends for some in first)
+        if all(some and tuple(sorted(some)) in ends for some in first)
         else "",
         "drawn": "several seeds give the same split" if same else "",
         "trained": f"{len(training)} epochs, with (pictures, different ones) {sorted(sizes)}",
@@ -331,8 +347,9 @@ STEPS = [
         ),
         "tg_srcnn",
         NETWORKS,
-        None,
+        drawn_networks,
         show_network,
+        examples=10,
         differs=network_differs,
         words=lambda found: shown(found[1]),
     ),
