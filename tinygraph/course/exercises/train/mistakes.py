@@ -79,6 +79,13 @@ MISTAKES = [
     ),
     Mistake(
         1,
+        "statistics-of-float64",
+        "In evaluation your y is float64 where x is float32: np.array makes float64 of what is in\n"
+        "running, if it is told nothing else. np.array(numbers, x.dtype) does not.",
+        [("np.array(numbers, x.dtype)", "np.array(numbers)")],
+    ),
+    Mistake(
+        1,
         "scale-and-shift-missing",
         "That is z. Its scale and shift are missing: y = w * z + b.",
         [(_Y, "return z, (z, w, s)")],
@@ -274,6 +281,13 @@ MISTAKES = [
         "gradient-times-x",
         "Your gradient is multiplied by x, or by y. y = x * factor: its derivative is the factor.",
         [(_BACK, "return gy * x * factor")],
+    ),
+    Mistake(
+        3,
+        "mask-of-float64",
+        "Your numbers are right, and float64 where x is float32: a mask divided by 1 - p is, and\n"
+        "np.where(mask, 1 / (1 - p), 0) as well. astype(x.dtype) makes it that of x.",
+        [("    factor = factor.astype(x.dtype)\n", "")],
     ),
     Mistake(
         3,

@@ -77,7 +77,8 @@ def dropout(x, p, uniform):
     """Step 3: a pair: y, and a function that takes gy and gives the gradient of x.
 
     uniform(x.shape) gives random numbers r from 0 to below 1, others at every call.  An element
-    stays where r >= p, so that it is dropped with probability p, which is below 1.
+    stays where r >= p, so that it is dropped with probability p, which is below 1.  y and the
+    gradient have the dtype of x.
     """
     # BEGIN SOLUTION 3: what stays is made larger, so that the mean of y is x
     factor = (uniform(x.shape) >= p) / (1 - p)

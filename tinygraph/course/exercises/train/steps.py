@@ -69,6 +69,7 @@ NORMS = [
     normed(np.array([[1.0, 0, 2], [3, 1, 9], [8, 7, 4], [0, 2, 2]]), row(1, 2, -3), row(1, 2, 3)),
     normed(whole(3, 2), row(2, -1), row(0, 5), 1.0, ((1.0, 2.0), (3.0, 8.0))),
     normed(single(1, 2, 6)[:, None], single(3), single(1), 0.5),
+    normed(single(1, 2, 6)[:, None], single(3), single(1), 0.5, ((1.0,), (3.5,))),
 ]
 
 
