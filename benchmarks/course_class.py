@@ -11,6 +11,7 @@ is graded by itself.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import random
@@ -53,8 +54,8 @@ def make(folder: Path, learners: int, files: int) -> dict[tuple[str, str], str]:
     return made
 
 
-def run(folder: Path, out: Path) -> tuple[float, dict[str, Any], list[str]]:
-    """Grade it: seconds, what --json says, and the lines of the csv."""
+def run(folder: Path, out: Path) -> tuple[float, dict[str, Any], list[dict[str, str]]]:
+    """Grade it: seconds, what --json says, and the rows of the csv."""
     command = [sys.executable, "-m", "tinygraph", "course", "grade", str(folder), "--json"]
     table = out / "grades.csv"
     begun = time.perf_counter()
@@ -62,7 +63,8 @@ def run(folder: Path, out: Path) -> tuple[float, dict[str, Any], list[str]]:
         [*command, "--out", str(out), "--csv", str(table)], stdout=subprocess.PIPE, text=True
     )
     seconds = time.perf_counter() - begun
-    return seconds, json.loads(done.stdout), table.read_text().splitlines()[1:]
+    with table.open(encoding="utf-8", newline="") as lines:
+        return seconds, json.loads(done.stdout), list(csv.DictReader(lines))
 
 
 def main() -> None:
@@ -75,22 +77,21 @@ def main() -> None:
         place = Path(args.folder or room)
         made = make(place / "class", args.learners, args.files)
         print(f"{args.learners} learners, {len(made)} files, {os.cpu_count()} cores", flush=True)
-        seconds, found, lines = run(place / "class", place / "grades")
+        seconds, found, rows = run(place / "class", place / "grades")
         errors = not found["ok"]
         print(f"graded in {seconds:.0f} s, {seconds / len(made):.2f} s for a file", end="")
         print(", with errors of the grader" if errors else "")
         again, _, _ = run(place / "class", place / "grades")
         print(f"once more, with nothing changed: {again:.1f} s")
-        rows = [line.split(",") for line in lines]
-        named = {(row[0], row[1]): row[9] for row in rows if row[9]}
+        told = [row for row in rows if row["mistake"]]
+        named = {(row["submission"], row["exercise"]): row["mistake"] for row in told}
         right = sum(named.get(who, "") == mistake for who, mistake in made.items())
-        wrong = [
-            (*who, m, named.get(who, "")) for who, m in made.items() if named.get(who, "") != m
-        ]
+        pairs = [(*who, mistake, named.get(who, "")) for who, mistake in made.items()]
+        wrong = [pair for pair in pairs if pair[2] != pair[3]]
         kinds = {(who[1], mistake) for who, mistake in made.items() if mistake}
         print(f"{len(kinds)} different mistakes; {right} of {len(made)} files named as they are")
-        for row in wrong:
-            print(f"  {row[0]} {row[1]}: made {row[2] or 'none'}, called {row[3] or 'nothing'}")
+        for who, name, mistake, called in wrong:
+            print(f"  {who} {name}: made {mistake or 'none'}, called {called or 'nothing'}")
         for one in found["mistakes"][:15]:
             name = f"{one['exercise']} {one['step']} {one['mistake']}"
             print(f"  {name:44} surely {one['surely']:3}  likely {one['likely']:3}")
