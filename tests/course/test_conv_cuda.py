@@ -153,6 +153,15 @@ WRONG = {  # the step, what is replaced in the body above by what, and the mista
         "padding-missing-on-the-way-back",
     ),
     "an image that is added to": (2, [("image[t] =", "image[t] +=")], "added-to-what-was-there"),
+    "an image that is added to, window by window": (
+        2,
+        [
+            ("        float total = 0;\n", ""),
+            ("total += mine", "image[t] += mine"),
+            ("        image[t] = total;\n", ""),
+        ],
+        "added-to-what-was-there",
+    ),
     "everybody comes": (2, [("if (n < N) {", "{")], "no-guard"),
     "the last window counts": (2, [("total += mine", "total = mine")], "one-window-alone"),
     "equal is enough": (3, [("k % K] >", "k % K] >=")], "last-of-equals"),
@@ -194,6 +203,21 @@ WRONG = {  # the step, what is replaced in the body above by what, and the mista
         5,
         [("    x += blockIdx.x * C * H * W;\n", "")],
         "image-0-for-all-blocks",
+    ),
+    "rows of cols, at one place for all": (
+        5,
+        [
+            ("    cols += blockIdx.x * length * area;\n", ""),
+            (
+                LAYER[LAYER.index("    int k = t;") : LAYER.index(SYNC)],
+                """
+    for (int r = 0; r < length; r++)
+        for (int q = t; q < area; q += step)
+            cols[r * area + q] = column(x, r * area + q, C, H, W, KH, KW, S, P, OH, OW);
+""",
+            ),
+        ],
+        "columns-shared-by-blocks",
     ),
     "along a row of cols": (
         5,

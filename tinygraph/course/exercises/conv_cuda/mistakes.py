@@ -262,7 +262,8 @@ MISTAKES = [
     Mistake(
         2,
         "before-the-first-window",
-        "Window -1 is read: where h + P - kh is negative there is no window; the same for w.",
+        "Where h + P - kh is negative there is no window, and you read one: number -1, or 0,\n"
+        "since C rounds -1 / 2 towards 0. Test the number before you divide it; the same for w.",
         _other_test("down % S != 0 || right % S != 0"),
         [
             _other_test("right < 0 || down % S != 0 || right % S != 0"),
@@ -346,6 +347,13 @@ MISTAKES = [
         "You add to what lies in image, and nobody has set it to 0. Sum up in a variable, and\n"
         "write once.",
         [(_WRITE, "    image[i] += sum;\n")],
+        [
+            [
+                (_LOOPS, _LOOPS.removeprefix("    float sum = 0.0f;\n")),
+                (_ADD, _ADD.replace("sum", "image[i]")),
+                (_WRITE, ""),
+            ]
+        ],
     ),
     Mistake(
         2,
@@ -363,7 +371,8 @@ MISTAKES = [
     Mistake(
         2,
         "first-image-on-the-way-back",
-        "All images get the sums of the first one: its planes are followed by those of the next.",
+        "All images get the sums of the first one: the columns of image n lie behind those of the\n"
+        "images before it, at plane n * C + c.",
         [(_ADD, _ADD.replace("plane", "plane % C"))],
     ),
     *IN_POOLING,

@@ -232,7 +232,8 @@ IN_POOLING = [
     Mistake(
         4,
         "window-minus-one",
-        "Window -1 is read: where h - kh, or w - kw, is negative there is no window.",
+        "Where h - kh, or w - kw, is negative there is no window, and you read one: number -1, or\n"
+        "0, since C rounds -1 / 2 towards 0. Test the number before you divide it.",
         _other_test("down % S != 0 || right % S != 0"),
         [
             _other_test("right < 0 || down % S != 0 || right % S != 0"),

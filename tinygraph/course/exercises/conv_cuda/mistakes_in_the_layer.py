@@ -6,6 +6,10 @@ _SIZES = "    const int n = blockIdx.x, taps = C * KH * KW, windows = OH * OW;\n
 _IMAGE = "    const float* image = x + n * C * H * W;\n"
 _MINE = "    float* mine = cols + n * taps * windows;\n"
 _FILL = "    for (int i = threadIdx.x; i < taps * windows; i += blockDim.x)\n"
+_FILL_BY_ROWS = (  # the same, row of cols by row
+    "    for (int t = 0; t < taps; ++t)\n"
+    "    for (int i = t * windows + threadIdx.x; i < (t + 1) * windows; i += blockDim.x)\n"
+)
 _COLUMN = "        mine[i] = column(image, i, C, H, W, KH, KW, S, P, OH, OW);\n"
 _BARRIER = "    __syncthreads();\n    for (int i = threadIdx.x; i < D"
 _OUTPUTS = "    for (int i = threadIdx.x; i < D * windows; i += blockDim.x) {\n"
@@ -34,7 +38,7 @@ IN_THE_LAYER = [
         5,
         "barrier-inside-the-loop",
         "Your barrier stands in the loop, and in its last round some threads have no element:\n"
-        "they never come to it. It stands behind the loop, where all come by.",
+        "they never come to it. It belongs behind the loop, where all come by.",
         [
             (
                 _FILL + _COLUMN + _BARRIER,
@@ -96,6 +100,7 @@ IN_THE_LAYER = [
         "All blocks write their columns to the same place. Each has its own: image n has C * KH *\n"
         "KW * OH * OW elements of cols behind those of the images before it.",
         [(_MINE, "    float* mine = cols;\n")],
+        [[(_MINE, "    float* mine = cols;\n"), (_FILL, _FILL_BY_ROWS)]],
     ),
     Mistake(
         5,
@@ -106,7 +111,7 @@ IN_THE_LAYER = [
     Mistake(
         5,
         "bias-left-out",
-        "The bias is missing: each sum begins with b[d].",
+        "The bias is missing: b[d] is added to each output, once.",
         [(_BEGIN, "        float sum = 0.0f;\n")],
     ),
     Mistake(
@@ -132,7 +137,8 @@ IN_THE_LAYER = [
     Mistake(
         5,
         "sum-without-a-value",
-        "Your sum begins with whatever was in the register: it begins with b[d].",
+        "Your sum begins with whatever was in the register. Begin with b[d], or with 0 if you add\n"
+        "b[d] at the end.",
         [(_BEGIN, "        float sum;\n")],
     ),
     Mistake(

@@ -9,7 +9,7 @@
 // Arrays lie row after row: element [n, c, h, w] of x is x[((n * C + c) * H + h) * W + w].
 
 // Step 1: element i of cols (N, C, KH, KW, OH, OW): the pixel of window (u, v) at place (kh, kw),
-// 0 outside of the image.
+// 0 outside of the image.  i counts on over all images of x.
 __device__ float column(const float* x, int i, int C, int H, int W, int KH, int KW, int S, int P,
                         int OH, int OW)
 {
@@ -34,7 +34,7 @@ __global__ void im2col(const float* x, float* cols, int N, int C, int H, int W, 
 }
 
 // Step 2: back again: each pixel of image (N, C, H, W) becomes the sum of the elements of cols that
-// were copied from it.  At least as many threads as pixels.
+// were copied from it; 0 if there are none.  At least as many threads as pixels.
 __global__ void col2im(const float* cols, float* image, int N, int C, int H, int W, int KH, int KW,
                        int S, int P, int OH, int OW)
 {
@@ -59,6 +59,7 @@ __global__ void col2im(const float* cols, float* image, int N, int C, int H, int
 
 // Step 3: of each window of x (planes, H, W) the largest pixel, and where it lies in its plane,
 // h * W + w: the first one, row by row, if several are as large.  y and argmax (planes, OH, OW).
+// At least as many threads as windows.
 __global__ void pool_forward(const float* x, float* y, int* argmax, int planes, int H, int W, int K,
                              int S, int OH, int OW)
 {
@@ -82,7 +83,7 @@ __global__ void pool_forward(const float* x, float* y, int* argmax, int planes, 
 }
 
 // Step 4: gx (planes, H, W): for each pixel the sum of gy over the windows whose largest pixel it
-// is; windows may overlap.  At least as many threads as pixels.
+// is, 0 if it is none's; windows may overlap.  At least as many threads as pixels.
 __global__ void pool_backward(const float* gy, const int* argmax, float* gx, int planes, int H,
                               int W, int K, int S, int OH, int OW)
 {
@@ -106,7 +107,8 @@ __global__ void pool_backward(const float* gy, const int* argmax, float* gx, int
 }
 
 // Step 5: the layer in one launch: y[n] = weight @ cols[n] + b, block n for image n, with any number
-// of threads.  weight (D, C*KH*KW), cols[n] (C*KH*KW, OH*OW), b (D), y[n] (D, OH*OW).
+// of threads.  weight (D, C*KH*KW), cols[n] (C*KH*KW, OH*OW), b (D), y[n] (D, OH*OW).  Afterwards
+// cols holds the columns of all images.
 __global__ void conv(const float* x, const float* weight, const float* b, float* cols, float* y,
                      int C, int H, int W, int D, int KH, int KW, int S, int P, int OH, int OW)
 {
