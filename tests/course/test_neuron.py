@@ -83,6 +83,10 @@ RIGHT = {
         "\n    d = y - respond(x, w)\n    return w + eta * d * np.concatenate(([1.0], x))\n",
     ),
     "a while": ("learn", WHILE.format(**LOOP)),
+    "counts in an array": (
+        "learn",
+        WHILE.format(**LOOP).replace("w, mistakes\n", "w, np.array(mistakes, dtype=int)\n"),
+    ),
     "rows in a dict": ("repeats", SEEN),
     "rows in a list": (
         "repeats",
@@ -355,6 +359,7 @@ def test_nand_ends_and_xor_is_proved_not_to(function, ends):
     if ends:
         assert mistakes == [1, 3, 3, 2, 1, 0]  # as the page of the exercise says
     else:
+        assert mistakes == [3, 3, *[4] * 8]
         assert SOLUTION.repeats(history) == (2, 3) and history[2].tolist() == [0, -1, 0]
 
 

@@ -13,18 +13,24 @@ def difference(got: Any, expected: Any, within: float | None = None) -> str:
     """Empty where they are the same; otherwise what differs, the kind first: "shape: ...".
 
     Floats may differ by what their dtype rounds, or by `within` of the largest number, of 1 where
-    all are smaller.
+    all are smaller.  For a list of numbers, or of such lists, an array does as well.
 
     >>> difference(np.zeros((2, 3)), np.zeros((3, 2)))
     'shape: expected (3, 2), yours is (2, 3)'
     >>> difference([1, 2], (1, 2))
     ''
+    >>> difference(np.array([1, 2]), [1, 2])
+    ''
     """
     if isinstance(expected, (list, tuple)):
+        due = "1 value" if len(expected) == 1 else f"{len(expected)} values"
+        of_arrays = any(isinstance(e, np.ndarray) for e in expected)
+        if isinstance(got, np.ndarray) and got.ndim > 0 and not of_arrays:
+            got = list(got)
         if not isinstance(got, (list, tuple)):
-            return f"type: expected {len(expected)} values, you return {_kind(got)}"
+            return f"type: expected {due}, you return {_kind(got)}"
         if len(got) != len(expected):
-            return f"type: expected {len(expected)} values, you return {len(got)}"
+            return f"type: expected {due}, you return {len(got)}"
         each = (difference(g, e, within) for g, e in zip(got, expected, strict=True))
         return next(filter(None, each), "")
     if isinstance(expected, np.ndarray):

@@ -2,11 +2,13 @@
 
     N F      samples, and inputs of each
     w        (F+1,): w[0] is the bias, w[1:] has a weight for each input
-    y        0 or 1 for each sample: shall the neuron fire?
+    y        0 or 1 for each sample: shall the neuron fire?  x, w, y and eta are floats
 
     o  = 1 where w[0] + sum of w[1 + f] * x[f] >= 0, otherwise 0
     w[0]     += eta * (y - o)                  after each sample, in their order
     w[1 + f] += eta * (y - o) * x[f]
+
+The check takes whole numbers, halves and quarters, so that a sum of 0 is 0 and nothing is rounded.
 """
 
 import numpy as np
@@ -59,7 +61,7 @@ def repeats(history):
     """Step 4: where weights come back: (i, j) with i < j and history[i] the same as history[j].
 
     history (E+1, F+1): the weights before the first epoch, and after each epoch, all of which had
-    mistakes.  The smallest j is asked for; None where no weights come twice.
+    mistakes.  j is the first row that was there before; None where no weights come twice.
     """
     # BEGIN SOLUTION 4: compare each row with all rows before it
     for j in range(len(history)):
