@@ -331,9 +331,9 @@ def test_descent_comes_nearer_below_the_limit_and_not_above(x):
 
 
 def test_the_worked_example_of_the_text():
-    x, y, w = np.array([[1.0], [2.0]]), np.array([3.0, 5.0]), np.array([0.0, 3.0])
-    assert SOLUTION.predict(x, w).tolist() == [3, 6] and SOLUTION.loss(x, y, w) == 0.5
-    assert SOLUTION.gradient(x, y, w).tolist() == [1, 2]
+    x, y, w = np.array([[1.0], [2.0]]), np.array([3.0, 5.0]), np.array([1.0, 3.0])
+    assert SOLUTION.predict(x, w).tolist() == [4, 7] and SOLUTION.loss(x, y, w) == 2.5
+    assert SOLUTION.gradient(x, y, w).tolist() == [3, 5]
     w = SOLUTION.descend(x, y, w, 0.1, 1)
-    assert w == pytest.approx([-0.1, 2.8]) and SOLUTION.loss(x, y, w) == pytest.approx(0.17)
+    assert w == pytest.approx([0.7, 2.5]) and SOLUTION.loss(x, y, w) == pytest.approx(0.265)
     assert SOLUTION.closed_form(x, y) == pytest.approx([1, 2])

@@ -81,8 +81,8 @@ MISTAKES = [
     Mistake(
         1,
         "x-transposed",
-        "x stands the wrong way in your product: it sums over the last axis of what stands on the\n"
-        "left. x @ w sums over the inputs, w @ x over the samples.",
+        "x stands the wrong way in your product: w[1:] @ x and x.T @ w[1:] sum over the samples.\n"
+        "Sum over the inputs: x @ w[1:].",
         [(_PREDICT, "w[0] + w[1:] @ x")],
     ),
     Mistake(
@@ -270,14 +270,14 @@ MISTAKES = [
     Mistake(
         3,
         "sign-of-the-error",
-        "You multiply the inputs by the sign of the error: that is the gradient of absolute\n"
+        "You take the sign of each error, for the bias too: that is the gradient of absolute\n"
         "errors. Of squares it is the error itself.",
         [(_ERROR, "error = np.sign(predict(x, w) - y)")],
     ),
     Mistake(
         3,
         "y-forgotten",
-        "You multiply the inputs by predictions, not by errors: y is missing.",
+        "You take predictions for errors, for the bias too: y is missing.",
         [(_ERROR, "error = predict(x, w)")],
     ),
     Mistake(
@@ -527,9 +527,9 @@ MISTAKES = [
     Mistake(
         6,
         "largest-entry",
-        "You take the largest entry of A^T A. Where directions act together the curvature is\n"
-        f"larger: take the largest eigenvalue. {_DIVERGES}",
+        "You take the largest entry of A^T A, which lies on its diagonal. Where directions act\n"
+        "together the curvature is larger: take the largest eigenvalue.\n"
+        f"{_DIVERGES}",
         [(_LIMIT, "2 / (columns.T @ columns).max()")],
-        [[(_LIMIT, "2 / np.diag(columns.T @ columns).max()")]],
     ),
 ]
