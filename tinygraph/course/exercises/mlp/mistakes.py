@@ -122,16 +122,16 @@ MISTAKES = [
     Mistake(
         2,
         "no-slope-at-the-output",
-        "d2 lacks o * (1 - o). The error o - y is dL by o; the sum lies behind the sigmoid, whose\n"
-        "slope is one more factor.",
+        "d2 lacks o * (1 - o). The error o - y is the derivative of L by o. The sum lies behind\n"
+        "the sigmoid, whose slope is one more factor.",
         [(_D2, "o - y")],
         [[(_D2, "o - y"), (_D1, "d2 @ W2")]],
     ),
     Mistake(
         2,
         "no-slope-below",
-        "d1 lacks h * (1 - h): what comes back through W2 is dL by h. The sum lies behind the\n"
-        "sigmoid, whose slope is one more factor.",
+        "d1 lacks h * (1 - h): what comes back through W2 is the derivative of L by h. The sum\n"
+        "lies behind the sigmoid, whose slope is one more factor.",
         [(_D1, "d2 @ W2")],
     ),
     Mistake(
@@ -360,7 +360,7 @@ MISTAKES = [
     Mistake(
         4,
         "no-rate",
-        "Your step is the gradient itself, or that of the biases is: lr is missing.",
+        "Your step is the gradient itself, for all parameters or for the biases: lr is missing.",
         [(_NEW, "return W1 - gW1, b1 - gb1, W2 - gW2, b2 - gb2")],
         [[(_NEW, "return W1 - lr * gW1, b1 - gb1, W2 - lr * gW2, b2 - gb2")]],
     ),

@@ -28,7 +28,10 @@ def forward(x, W1, b1, W2, b2):
 
 
 def deltas(h, o, y, W2):
-    """Step 2: (d1, d2), arrays (N, H) and (N, O): dL by the sums inside the two sigmoids."""
+    """Step 2: (d1, d2), arrays (N, H) and (N, O).
+
+    They are the derivatives of L with respect to the sums inside the two sigmoids.
+    """
     # BEGIN SOLUTION 2: h and o are values of s already; d1 comes from d2
     d2 = (o - y) * o * (1 - o)
     d1 = (d2 @ W2) * h * (1 - h)
@@ -37,14 +40,20 @@ def deltas(h, o, y, W2):
 
 
 def gradients(x, h, d1, d2):
-    """Step 3: (gW1, gb1, gW2, gb2): dL by each parameter, in the shapes of W1, b1, W2, b2."""
+    """Step 3: (gW1, gb1, gW2, gb2), the derivatives of L with respect to the parameters.
+
+    They have the shapes of W1, b1, W2, b2.
+    """
     # BEGIN SOLUTION 3: the delta above a weight times the value below it, added up over samples
     return d1.T @ x, d1.sum(axis=0), d2.T @ h, d2.sum(axis=0)
     # END SOLUTION
 
 
 def step(x, y, W1, b1, W2, b2, lr):
-    """Step 4: the new (W1, b1, W2, b2), one step of size lr downhill; the given ones stay."""
+    """Step 4: the new (W1, b1, W2, b2), after one step of size lr downhill.
+
+    The caller's arrays stay as they are.
+    """
     # BEGIN SOLUTION 4: all gradients first, from the old parameters
     h, o = forward(x, W1, b1, W2, b2)
     d1, d2 = deltas(h, o, y, W2)
