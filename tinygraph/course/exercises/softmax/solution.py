@@ -1,6 +1,6 @@
 """Exercise 6: softmax, a loss that does not overflow, and the training of a network.
 
-    N C   samples and classes       z (N, C) logits: any numbers       labels (N,) int64, 0 to C - 1
+    N C   samples and classes       z (N, C) logits: any floats        labels (N,) int64, 0 to C - 1
 
     p[n, c]     = exp(z[n, c]) / sum over k of exp(z[n, k])
     loss        = mean over n of -log p[n, labels[n]]
@@ -30,7 +30,7 @@ def cross_entropy(z, labels):
 
 
 def gradient(z, labels):
-    """Step 3: dloss/dz (N, C), where the loss is that of step 2."""
+    """Step 3: dloss/dz (N, C), where the loss is that of step 2; in the dtype of z."""
     # BEGIN SOLUTION 3: p, less 1 where the right class is; and the loss is a mean
     p = np.exp(log_softmax(z))
     p[np.arange(len(z)), labels] -= 1
@@ -40,7 +40,11 @@ def gradient(z, labels):
 
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(tg.Op):
-    """Step 4: the op of the graph; `infer` is given."""
+    """Step 4: the op of the graph, for Tensors: SoftmaxCrossEntropy()(logits, labels).
+
+    The first pair of brackets makes the op, the second one applies it.  `infer` is given.  `mem`
+    gives memory, `needs` says which inputs want a gradient: both may stay unused here.
+    """
 
     def infer(self, z, labels):
         return tg.Spec((), z.dtype)
@@ -63,7 +67,7 @@ def train(model, batches, optimizer):
     """Step 5: one epoch: a step of the optimizer for each batch, in their order.
 
     model(x) gives logits (N, C), a Tensor; batches is a list of pairs (x, labels).  Returns a list:
-    of each batch its loss before its step, a float.  The loss is the op of step 4.
+    of each batch its loss before its step, a float: loss.item().  The loss is the op of step 4.
     """
     # BEGIN SOLUTION 5: zero_grad, backward and step
     losses = []
@@ -81,7 +85,8 @@ def learn(model, batches, test, optimizer, epochs):
     """Step 6: train for some epochs; then the share of test samples that the model gets right.
 
     test is a pair (x, labels); the share is a number from 0 to 1.  The class with the largest logit
-    is what the model takes a sample for.
+    is what the model takes a sample for; model(x).numpy() is the array of logits.  No gradient is
+    asked for here: `with tg.no_grad():` saves the work for one, but may be left out.
     """
     # BEGIN SOLUTION 6: which data does the share come from, and when?
     for _ in range(epochs):
