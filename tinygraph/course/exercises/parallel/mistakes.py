@@ -108,7 +108,8 @@ MISTAKES = [
     Mistake(
         2,
         "divided-by-the-samples",
-        "The more samples a worker has, the less its gradient counts: you divide by its n.",
+        "You divide each gradient by its n: the more samples a worker has, the less it counts.\n"
+        "Multiply by n, and divide by the number of all samples.",
         [
             (
                 _WEIGH,

@@ -163,8 +163,8 @@ IN_THE_RING = [
     Mistake(
         4,
         "one-round-too-many",
-        "You go W rounds. After W - 1 each part has been with everybody; in one more you get your\n"
-        "own share again.",
+        "You go W rounds, in one half or in both. After W - 1 each part has been with everybody;\n"
+        "one more brings it back to where it was.",
         [
             (_ADDS, _ADDS.replace("range(W - 1)", "range(W)")),
             (_ROUND, _ROUND.replace("range(W - 1)", "range(W)")),

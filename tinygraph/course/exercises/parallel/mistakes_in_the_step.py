@@ -75,7 +75,8 @@ IN_THE_STEP = [
     Mistake(
         5,
         "second-model-alone",
-        "You give the weights to one model; there may be more than two.",
+        "You give the weights to one other model, the second or the last. There may be more than\n"
+        "two: all of them get those of models[0].",
         [("for model in models[1:]:", "for model in models[1:2]:")],
         [[("for model in models[1:]:", "for model in models[-1:]:")]],
     ),

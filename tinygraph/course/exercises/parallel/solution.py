@@ -29,7 +29,8 @@ def shard(n, workers):
 def combine(gradients, sizes):
     """Step 2: the mean gradient of all samples, a list of arrays, one for each parameter.
 
-    gradients[w] is such a list too: the mean gradient of the sizes[w] samples of worker w.
+    gradients[w] is such a list too: the mean gradient of the sizes[w] samples of worker w, of which
+    there is at least one, here and in step 3.
     """
     # BEGIN SOLUTION 2: a mean counts as often as there are samples in it
     total = sum(sizes)
@@ -62,10 +63,10 @@ def ring(parts, rank, send, receive):
     rank              which worker this is
     send(to, array)   puts a copy of the array into the mailbox of worker `to`, and goes on at once
     receive(sender)   takes the next array from that worker; waits until there is one
-    receive()         takes what has arrived first, whoever sent it
+    receive()         takes what has arrived first, whoever sent it: in a ring one worker alone
 
     Each sends to the worker rank + 1 alone, the last one to 0: 2 (W - 1) messages of one part.
-    Afterwards all have the same sums, to the last bit.
+    Afterwards all have the same sums, to the last bit.  `parts` is yours: change it, or return it.
     """
     # BEGIN SOLUTION 4: W - 1 rounds that add, W - 1 that hand round; who has which part when?
     W, parts = len(parts), list(parts)
@@ -96,9 +97,11 @@ def broadcast(models):
 def step(models, x, y, lr):
     """Step 6: one step of gradient descent with the batch x (n, I), y (n, O); one model a worker.
 
+    n is at least the number of models.
     Each worker computes with its own model and its own shard; the loss is tg.mse_loss, a mean.
     Then all make the same update, that of the whole batch: value -= lr * gradient.
-    zero_grad() of a model sets its gradients back, grad of a parameter is an array.
+    zero_grad() of a model makes its gradients None.  The grad of a parameter is an array: one that
+    you have kept stays as it is.
     """
     # BEGIN SOLUTION 6: first all gradients, then what they are together, then all updates
     bounds = shard(len(x), len(models))
