@@ -103,6 +103,7 @@ def test_upstream_gradients_are_not_all_one(case):
 # ---- the files are what the script makes ------------------------------------------------------
 
 
+@pytest.mark.second
 @of_every_file
 def test_made_anew_a_file_is_the_same(path):
     """Byte for byte; digits that another machine rounds otherwise are the file's."""

@@ -1,6 +1,7 @@
 """What a file may not do, and what happens to one that breaks: no step is gained, no traceback."""
 
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.course.test_exercises import of
 from tests.course.test_pool import with_body
 from tinygraph.course.check import check
-from tinygraph.course.child import Child, Limits
+from tinygraph.course.child import Child, Limits, _hang
 from tinygraph.course.exercise import find
 
 POOL = find("pool")
@@ -51,6 +52,22 @@ def test_a_loop_without_end_is_named_by_its_line(tmp_path):
     failure = check(POOL, file, Limits(seconds=0.3)).failure
     assert "no end after 0.3 seconds" in failure.text
     assert failure.source in ("while True:", "pass")
+
+
+def test_after_a_call_without_end_no_other_is_tried():
+    """They would take as long, and say the same."""
+    text = "calls = []\ndef f(n):\n    calls.append(n)\n    while n == 2:\n        pass\n"
+    child = Child(Path("file.py"), text, Limits(seconds=0.2))
+    exec(text, child.names)
+    before = signal.signal(signal.SIGALRM, _hang)
+    try:
+        asked = [{"do": "call", "name": "f", "arguments": [n]} for n in (1, 2, 3)]
+        first, *others = child.answers(asked)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert first["value"] == [None, [1]] and child.names["calls"] == [1, 2]
+    assert [reply["error"]["kind"] for reply in others] == ["Hang", "Hang"]
+    assert others[0] == others[1]
 
 
 def test_what_is_drawn_without_a_seed_is_the_same_in_each_check(monkeypatch):

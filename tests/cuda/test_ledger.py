@@ -125,6 +125,7 @@ def test_a_wrong_entry_is_noticed(sandbox):
         judge(name, outcome, {name: another})
 
 
+@pytest.mark.second
 def test_an_original_that_is_wrong_is_noticed():
     original = next(mutant for mutant in TO_TRY.values() if mutant.kind == ORIGINAL)
     assert complaint(original, CHECKER) and complaint(original, NUMBERS)

@@ -64,6 +64,7 @@ class TestConv2dReluMaxPool2d(OpContract):
         for fused, unfused in zip(*found, strict=True):
             np.testing.assert_allclose(fused, unfused, atol=1e-12)
 
+    @pytest.mark.second
     @pytest.mark.parametrize("place", DEVICES)
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @given(seed=seeds)

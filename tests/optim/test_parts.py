@@ -86,6 +86,7 @@ def launches(work):
     return [launch.kernel.name for launch in made]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("name", "settings"), RULES, ids=str)
 @pytest.mark.parametrize("count", [1, 8, 9, 32, 33])
 def test_one_launch_for_32_parameters(name, settings, count):

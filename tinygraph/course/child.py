@@ -52,6 +52,9 @@ class Limits(NamedTuple):
         return max(self.seconds, _COMPILING) if request["do"] in _COMPILE else self.seconds
 
 
+_HANG = "Hang"
+
+
 class _Hang(BaseException):
     """A call took too long; no Exception, which code is used to catch."""
 
@@ -64,6 +67,14 @@ class Child:
         self.names: dict[str, Any] = {}
         self.saved: list[tuple[Any, Any]] = []
         self.kernels: dict[Any, Kernel] = {}
+
+    def answers(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What several requests give.  After one without an end nothing is tried any more."""
+        replies: list[dict[str, Any]] = []
+        for request in requests:
+            hangs = bool(replies) and replies[-1].get("error", {}).get("kind") == _HANG
+            replies.append(replies[-1] if hangs else self.answer(request))
+        return replies
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """What one request gives, or the error with the learner's line."""
@@ -163,7 +174,7 @@ class Child:
         lines = self.source.splitlines()
         text = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
         words = f"no end after {seconds:g} seconds" if isinstance(error, _Hang) else ""
-        kind = "Hang" if words else type(error).__name__
+        kind = _HANG if words else type(error).__name__
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
 
 
@@ -285,7 +296,7 @@ def serve(
         except (EOFError, wire.Garbled):
             os._exit(0)
         with np.errstate(all="ignore"):
-            wire.send(connection, [child.answer(request) for request in requests])
+            wire.send(connection, child.answers(requests))
 
 
 def _confine(limits: Limits, forbidden: list[str], compiles: bool) -> None:

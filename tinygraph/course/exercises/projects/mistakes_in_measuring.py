@@ -236,6 +236,7 @@ IN_MEASURING = [
         "middle-without-sorting",
         "You take the time in the middle of the list; the median is the middle of the sorted one.",
         [(_MEDIAN, "return float(seconds[len(seconds) // 2])")],
+        [[(_MEDIAN, "n = repeats // 2; return (seconds[n] + seconds[n - 1 + repeats % 2]) / 2")]],
     ),
     Mistake(
         6,

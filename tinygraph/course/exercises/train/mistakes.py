@@ -65,6 +65,12 @@ MISTAKES = [
         "over-everything",
         "You take one mean and one variance of all numbers. Each channel has its own: axis=0.",
         [(_BATCH, "mean, var = x.mean(), x.var()")],
+        [
+            [
+                (_BATCH, "mean, var = x.mean(), x.var()"),
+                (_GX, _GX.replace("axis=0", "")),
+            ]
+        ],
     ),
     Mistake(
         1,

@@ -37,7 +37,7 @@ class BatchNorm(tg.Op):
         return x
 
     def forward(self, mem, x, w, b):
-        """y (N, C), and what backward needs."""
+        """y (N, C), of the dtype of x, and what backward needs: `saved` there."""
         # BEGIN SOLUTION 1: which statistics count?  each channel has its own
         if self.running is None:
             mean, var = x.mean(axis=0), x.var(axis=0)

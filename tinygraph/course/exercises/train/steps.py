@@ -224,7 +224,6 @@ ADAMS = [
     adam_case(row(1), row(1), row(1), row(4), 2, 0.5, 0.5, 0.75, 1.0),
     adam_case(row(1), row(0), row(3), row(4), 3),
     adam_case(whole(3), whole(3), whole(3), whole(3, low=1, high=9), 2, 0.1, 0.9, 0.99, 0.5),
-    adam_case(single(1, 2), single(3, -4), single(1, 1), single(2, 3), 4, 0.5, 0.5, 0.75, 1.0),
 ]
 DELTAS = [
     (row(0), row(2), row(0), row(0), 0.75, 1.0),
@@ -233,7 +232,6 @@ DELTAS = [
     (row(1), row(2), row(0), row(8), 0.5, 1.0),
     (row(1, 5), row(-2, 4), row(4, 0), row(1, 3), 0.75, 0.25),
     (whole(3), whole(3), whole(3, low=1, high=9), whole(3, low=1, high=9), 0.9, 0.5),
-    (single(1, 2), single(3, -4), single(1, 1), single(2, 3), 0.5, 0.25),
 ]
 
 
