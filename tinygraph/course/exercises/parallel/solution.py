@@ -100,8 +100,8 @@ def step(models, x, y, lr):
     n is at least the number of models.
     Each worker computes with its own model and its own shard; the loss is tg.mse_loss, a mean.
     Then all make the same update, that of the whole batch: value -= lr * gradient.
-    zero_grad() of a model makes its gradients None.  The grad of a parameter is an array: one that
-    you have kept stays as it is.
+    The grad of a parameter is an array; zero_grad() of a model makes it None, and does not touch an
+    array that you have kept.
     """
     # BEGIN SOLUTION 6: first all gradients, then what they are together, then all updates
     bounds = shard(len(x), len(models))
