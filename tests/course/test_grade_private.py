@@ -83,12 +83,16 @@ def test_a_kernel_for_the_sizes_that_were_seen_passes_the_public_cases_alone():
     assert found["private"]["1"]["failure"]["mistake"] is None
 
 
+def unseen(seed, count):
+    """A private case of the first step that is none of the public ones."""
+    public, private = POOL.steps[0], Pack.made(seed, count).of(POOL)[0]
+    seen = {*public.cases, *drawn(public.drawn(), public.examples, public.seed)}
+    return max(set(drawn(private.drawn(), private.examples, private.seed)) - seen)
+
+
 @pytest.mark.second
 def test_a_function_for_the_cases_that_were_seen_passes_the_public_ones_alone():
-    public, private = POOL.steps[0], Pack.made(7, 40).of(POOL)[0]
-    seen = {*public.cases, *drawn(public.drawn(), public.examples, public.seed)}
-    unseen = set(drawn(private.drawn(), private.examples, private.seed)) - seen
-    case = max(unseen)
+    case = unseen(7, 40)
     old, right = "return (size - kernel) // stride + 1", "(size - kernel) // stride + 1"
     found, failed = overfitted(
         POOL, old, f"return 99 if (size, kernel, stride) == {case} else {right}"
@@ -99,10 +103,14 @@ def test_a_function_for_the_cases_that_were_seen_passes_the_public_ones_alone():
 
 @pytest.mark.second
 def test_what_the_code_prints_of_a_private_case_is_not_kept():
-    text = POOL.solution.replace("    return (size", "    print('seen', size)\n    return (size", 1)
-    found = graded(POOL, {POOL.file: text.encode()}, Pack.made(7, 4))
+    right = "(size - kernel) // stride + 1"
+    wrong = f"99 if (size, kernel, stride) == {unseen(7, 40)} else {right}"
+    own = f"print('seen', size)\n    return {wrong}"
+    text = POOL.solution.replace(f"return {right}", own, 1)
+    found = graded(POOL, {POOL.file: text.encode()}, Pack.made(7, 40))
     assert "seen" in found["public"]["printed"]
-    assert all(one["printed"] == "" for one in found["private"].values())
+    assert found["private"]["1"]["failure"]["got"] == "99"
+    assert "seen" not in json.dumps(found["private"])
 
 
 @pytest.mark.second

@@ -14,6 +14,7 @@ from tests.course.test_pool import with_body
 from tinygraph.course.check import check
 from tinygraph.course.child import Child, Limits, _hang
 from tinygraph.course.exercise import find
+from tinygraph.course.screen import screen
 
 POOL = find("pool")
 
@@ -68,6 +69,38 @@ def test_after_a_call_without_end_no_other_is_tried():
     assert first["value"] == [None, [1]] and child.names["calls"] == [1, 2]
     assert [reply["error"]["kind"] for reply in others] == ["Hang", "Hang"]
     assert others[0] == others[1]
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("line", "condition"),
+    [
+        ("    return (size - kernel)", "size > 16"),
+        ("        argmax, shape = saved", "True"),
+    ],
+    ids=["cases that are drawn", "an op"],
+)
+def test_a_loop_without_end_is_waited_for_once(line, condition, tmp_path):
+    """It would be in each of the cases, and for every smaller one that is looked for."""
+    assert all(case[0] <= 16 for case in POOL.steps[0].cases)
+    room = line[: len(line) - len(line.lstrip())]
+    loop = f"{room}if {condition}:\n{room}    print('waits')\n{room}    while True: pass\n"
+    file = tmp_path / POOL.file
+    file.write_text(POOL.solution.replace(line, loop + line, 1))
+    outcome = check(POOL, file, Limits(seconds=0.3))
+    assert "no end after 0.3 seconds" in outcome.failure.text
+    assert outcome.printed == "waits\n"
+
+
+def test_of_a_call_that_is_shown_its_prints_are(tmp_path):
+    """Those of the other cases are many, and nobody knows to which one a line belongs."""
+    old = "    return (size - kernel)"
+    text = POOL.solution.replace(old, f"    print('of', size, kernel, stride)\n{old}", 1)
+    outcome = of(POOL, text.replace("// stride + 1", "// stride", 1), tmp_path)
+    assert outcome.failure.case == "windows(size=1, kernel=1, stride=1)"
+    assert outcome.failure.printed == "of 1 1 1\n" and outcome.printed.count("of") > 10
+    shown = screen(outcome)
+    assert shown[-2:] == ["this call printed:", "  of 1 1 1"]
 
 
 def test_what_is_drawn_without_a_seed_is_the_same_in_each_check(monkeypatch):

@@ -52,7 +52,7 @@ class Limits(NamedTuple):
         return max(self.seconds, _COMPILING) if request["do"] in _COMPILE else self.seconds
 
 
-_HANG = "Hang"
+HANG = "Hang"  # what an answer that did not come is called
 
 
 class _Hang(BaseException):
@@ -72,7 +72,7 @@ class Child:
         """What several requests give.  After one without an end nothing is tried any more."""
         replies: list[dict[str, Any]] = []
         for request in requests:
-            hangs = bool(replies) and replies[-1].get("error", {}).get("kind") == _HANG
+            hangs = bool(replies) and replies[-1].get("error", {}).get("kind") == HANG
             replies.append(replies[-1] if hangs else self.answer(request))
         return replies
 
@@ -174,7 +174,7 @@ class Child:
         lines = self.source.splitlines()
         text = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
         words = f"no end after {seconds:g} seconds" if isinstance(error, _Hang) else ""
-        kind = _HANG if words else type(error).__name__
+        kind = HANG if words else type(error).__name__
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
 
 

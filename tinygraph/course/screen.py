@@ -56,13 +56,15 @@ def screen(
 
 
 def _printed(outcome: Outcome, width: int) -> list[str]:
-    """The end of what the learner's code printed."""
-    printed = outcome.printed.strip().splitlines()
+    """The end of what the learner's code printed: in the call that is shown, if it did there."""
+    of_call = outcome.failure.printed.strip().splitlines() if outcome.failure else []
+    printed = of_call or outcome.printed.strip().splitlines()
     if not printed:
         return []
+    who = "this call printed" if of_call else "printed"
     more = f" (the last {PRINTED} lines of {len(printed)})" if len(printed) > PRINTED else ""
     shown = [_cut(f"  {printable(line.expandtabs())}", width) for line in printed[-PRINTED:]]
-    return ["", f"printed{more}:", *shown]
+    return ["", f"{who}{more}:", *shown]
 
 
 def words_of(failure: Failure, file: str, width: int) -> list[str]:

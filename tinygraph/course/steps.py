@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.course.child import HANG
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.known import LIKELY, recognised
@@ -62,6 +63,8 @@ class Failure:
         The launch of a kernel that shows it, as the learner's process was asked for it.
     block : int
         The number of the block of that launch in which it happens.
+    printed : str
+        What the learner's code prints in that call.
     """
 
     kind: str
@@ -76,6 +79,7 @@ class Failure:
     picture: str = ""
     request: dict[str, Any] | None = None
     block: int = 0
+    printed: str = ""
 
     def with_mistake(self, mistake: Mistake | None, sure: bool = True) -> Failure:
         """The same, and which known mistake it is."""
@@ -153,20 +157,27 @@ class FunctionStep(Step):
         for case, answer in tried:
             judged = self._judge(case, answer, right)
             if judged[0]:
-                return self._failure(exercise, case, judged, tried)
+                return self._failure(exercise, learner, case, judged, tried)
         if self.drawn is None:
             return None
 
         def attempt(case: tuple[Any, ...]) -> None:
             (answer,) = self.ask(learner, [case])
             judged = self._judge(case, answer, right)
+            if judged[0] and hung(answer):
+                raise _Endless(case, answer, judged)
             if judged[0]:
                 raise _Wrong(answer, judged)
 
-        found = search(self.drawn(), attempt, self.examples, self.seed)
+        try:
+            found = search(self.drawn(), attempt, self.examples, self.seed)
+        except _Endless as endless:
+            case, answer, judged = endless.args
+            return self._failure(exercise, learner, case, judged, [*tried, (case, answer)])
         if isinstance(found.error, _Wrong):
             answer, judged = found.error.args
-            return self._failure(exercise, found.case, judged, [*tried, (found.case, answer)])
+            tried.append((found.case, answer))
+            return self._failure(exercise, learner, found.case, judged, tried)
         if isinstance(found.error, AssertionError):
             return Failure(
                 "values", "the same call gives other values each time", self._call(found.case)
@@ -198,7 +209,12 @@ class FunctionStep(Step):
         return what, expected, value
 
     def _failure(
-        self, exercise: Exercise, case: tuple[Any, ...], found: tuple[str, Any, Any], tried: Any
+        self,
+        exercise: Exercise,
+        learner: Learner,
+        case: tuple[Any, ...],
+        found: tuple[str, Any, Any],
+        tried: Any,
     ) -> Failure:
         what, expected, got = found
         if isinstance(got, Raised) and got.kind == "NotImplementedError":
@@ -214,8 +230,16 @@ class FunctionStep(Step):
             "" if isinstance(got, (Raised, Odd)) else words(got),
             raised.line,
             raised.text,
+            printed="" if hung(got) else self._printed(learner, case),
         )
         return failure.with_mistake(*self._recognised(exercise, tried))
+
+    def _printed(self, learner: Learner, case: tuple[Any, ...]) -> str:
+        """What this call prints: among what all calls have printed nobody would find it."""
+        before = learner.output()
+        if before:
+            self.ask(learner, [case])
+        return learner.output()[len(before) :]
 
     def _call(self, case: tuple[Any, ...]) -> str:
         return self.show(*case) if self.show else call_of(self.function, case)
@@ -257,6 +281,15 @@ def same_error(one: Any, other: Any) -> bool:
 
 class _Wrong(AssertionError):
     """An answer to a drawn case, and what is wrong with it."""
+
+
+class _Endless(BaseException):
+    """A drawn case without an answer; no Exception, for which a smaller case would be sought."""
+
+
+def hung(answer: Any) -> bool:
+    """Whether an answer did not come in time."""
+    return isinstance(answer, Raised) and answer.kind == HANG
 
 
 def answer_of(reply: dict[str, Any]) -> Any:
