@@ -132,8 +132,9 @@ def test_what_belongs_to_an_exercise(exercise):
 
 
 def test_each_exercise_has_a_page():
-    pages = {path.stem for path in (ROOT / "docs/course").glob("*_*.md")}
-    assert pages == {exercise.file.partition(".")[0] for exercise in EXERCISES}
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs/course").glob("*_*.md")}
+    assert set(pages) == {exercise.file.partition(".")[0] for exercise in EXERCISES}
+    assert all(f"slides/{name}.html" in text for name, text in pages.items())
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
