@@ -403,6 +403,7 @@ MISTAKES = [
         "You let weights count as the same that are close. A proof needs the very same ones: from\n"
         "others the next epoch may go another way.",
         [(_SAME, "np.allclose(history[i], history[j])")],
+        [[(_SAME, "np.abs(history[i] - history[j]).max() < 1e-6")]],
     ),
     Mistake(
         4,

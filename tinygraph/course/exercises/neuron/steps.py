@@ -86,6 +86,7 @@ SETS: list[Learnt] = [
 ]
 _XOR = [(0, 0, 0), (-1, -1, 0), (0, -1, 0), (0, -1, 0)]  # weights of XOR, eta = 1, by hand
 _LARGE = 1e6  # two of them that differ by 1 are close, and not the same
+_SMALL = 2.0**-40  # close to 0, and not the same
 HISTORIES: list[tuple[Array]] = [
     (np.array(rows, np.float64),)
     for rows in (
@@ -101,6 +102,7 @@ HISTORIES: list[tuple[Array]] = [
         _XOR,
         [*_XOR, (0, -1, 0)],
         [(0, 0), (_LARGE, 1), (_LARGE + 1, 1), (_LARGE + 2, 1)],
+        [(0, 0), (1, 0), (1, _SMALL)],
         [(0, 0, 0), (1, 0, 0), (1, 2, 0), (1, 2, 3), (4, 2, 3)],
         [(0, 0, 0), (1, 0, 0), (1, 2, 0), (1, 2, 3), (4, 2, 3), (1, 2, 0), (1, 2, 3)],
     )
