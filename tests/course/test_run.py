@@ -45,8 +45,20 @@ def test_it_learns_and_as_the_framework_would(exercise, folder, capsys):
     assert found["epochs"][-1]["accuracy"] > 0.9
     page = (folder / exercise.file).with_suffix(".html")
     assert found["files"] == [str(page)] and exercise.title in page.read_text()
-    _, rows = trained(exercise.network, framework(exercise), lambda line: None)
+    said = []
+    _, rows = trained(exercise.network, framework(exercise), said.append)
+    assert all(len(line) <= 60 for line in said[-len(rows) :])
     np.testing.assert_allclose([row["loss"] for row in rows], losses, rtol=1e-3)
+
+
+@pytest.mark.second
+def test_lines_of_a_run_fit_a_narrow_terminal(folder, monkeypatch, capsys):
+    monkeypatch.setattr("tinygraph.cli.course.width", lambda: 40)
+    exercise = find("mlp")
+    (folder / exercise.file).write_text(exercise.solution)
+    assert main(["course", "run", "mlp"]) == 0
+    lines = capsys.readouterr().out.split("  epoch 1")[0].splitlines()
+    assert all(len(line) <= 40 for line in lines) and "solve it" in lines[-1]
 
 
 def test_steps_that_are_not_right_are_refused(folder, capsys):

@@ -140,6 +140,28 @@ def test_an_argument_that_is_changed_is_noticed(tmp_path):
     assert of(POOL, text, tmp_path).failure.kind in ("changed", "values")
 
 
+def test_a_warning_has_no_path_of_a_library_and_a_line_of_the_learners(tmp_path):
+    old = "    return (size - kernel)"
+    text = POOL.solution.replace(old, f"    np.mean([])\n    size is 1\n{old}", 1)
+    printed = of(POOL, text, tmp_path).printed.splitlines()
+    line = text.splitlines().index("    size is 1") + 1
+    assert any(p.startswith(f"line {line}, SyntaxWarning: ") for p in printed)
+    assert any(p.startswith("RuntimeWarning: Mean of empty slice") for p in printed)
+    assert "site-packages" not in "".join(printed)
+
+
+def test_the_place_of_a_syntax_error_is_told_once(tmp_path):
+    failure = of(POOL, "def windows(size, kernel, stride)\n    return 1\n", tmp_path).failure
+    assert (failure.text, failure.line) == ("SyntaxError: expected ':'", 1)
+
+
+def test_an_op_that_gives_a_number_is_told_that_an_array_is_due(tmp_path):
+    old = "        return pool(x, self.kernel, self.stride), saved\n"
+    text = POOL.solution.replace(old, "        return 1.0, saved\n", 1)
+    found = of(POOL, text, tmp_path).failure.text
+    assert found == "the output: expected an array, you return float"
+
+
 def test_prints_are_shown(tmp_path):
     text = POOL.solution.replace('"""Exercise', 'print("seen")\n"""Exercise', 1)
     assert of(POOL, text, tmp_path).printed == "seen\n"

@@ -132,11 +132,11 @@ def run(args: Namespace) -> dict[str, Any]:
         expected = f"all {len(exercise.steps)} steps to be right before a network takes them"
         way_out = f"tinygraph course check {exercise.number}"
         raise ArgumentError("course run", file.name, expected, len(outcome.passed), way_out)
-    say("\n".join(wrapped(f"{network.__doc__}", width())))
+    _told(f"{network.__doc__}")
     page = file.with_suffix(".html")
     try:
         with opened(exercise, file) as learner:
-            model, rows = trained(network, Own(exercise, learner), say)
+            model, rows = trained(network, Own(exercise, learner), _told)
             draw(model, rows, f"{exercise.number} {exercise.title}", page)
     except Stumbled as error:
         place = f"{file.name}, line {error.line}: {error.source}\n" if error.line else ""
@@ -171,6 +171,10 @@ def protocol(args: Namespace) -> dict[str, Any]:
     if not wrong:
         say("all figures hold")
     return {"ok": not wrong, "file": args.file, "rows": [row._asdict() for row in rows]}
+
+
+def _told(line: str) -> None:
+    say("\n".join(wrapped(line, width())))
 
 
 def say(line: str) -> None:

@@ -12,6 +12,7 @@ import resource
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -167,6 +168,18 @@ class Child:
             self.kernels[key] = made
         return self.kernels[key]
 
+    def warned(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        """A warning as it is printed, without the path of a library, which fills a line."""
+        place = f"line {lineno}, " if filename == self.path else ""
+        return f"{place}{category.__name__}: {message}\n"
+
     def describe(self, error: BaseException, seconds: float) -> dict[str, Any]:
         """An error as its class, its words, and the learner's line in which it came up."""
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.path]
@@ -175,6 +188,8 @@ class Child:
         text = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
         words = f"no end after {seconds:g} seconds" if isinstance(error, _Hang) else ""
         kind = HANG if words else type(error).__name__
+        if isinstance(error, SyntaxError):
+            words = error.msg  # its place is told beside it
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
 
 
@@ -289,6 +304,7 @@ def serve(
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
     child = Child(path, path.read_text(encoding="utf-8"), limits)
+    warnings.formatwarning = child.warned
     _confine(limits, forbidden, path.suffix == ".cu")
     while True:
         try:

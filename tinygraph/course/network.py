@@ -30,7 +30,7 @@ from tinygraph.optim import SGD, Optimizer
 from tinygraph.show import ReportContents, report
 
 GUESSING = math.log(10)  # the loss of a network that knows nothing
-_BAR = 40  # characters for that loss
+_BAR = 22  # characters for that loss: a line has 60 of them at most
 
 
 class DigitNetwork(Module):

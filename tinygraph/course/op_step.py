@@ -149,7 +149,8 @@ class OpStep(Step):
                     return Failure(NOT_BEGUN)
                 return Failure("error", said(g)[7:], call, line=g.line, source=g.text)
             if isinstance(g, Odd):
-                return Failure("type", f"{what}: you return {g.type}", call)
+                kind = "a tuple" if what == _GRADIENTS else "an array"
+                return Failure("type", f"{what}: expected {kind}, you return {g.type}", call)
             one_by_one = what == _GRADIENTS and len(g) == len(e)
             if not one_by_one and (differs := difference(g, e)):
                 kind, _, words = differs.partition(": ")
