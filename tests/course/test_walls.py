@@ -132,6 +132,14 @@ def test_answers_that_are_none(body, words, tmp_path):
     assert words in of(POOL, with_body("pool", body), tmp_path).failure.text
 
 
+def test_of_several_values_the_one_that_differs_is_named(tmp_path):
+    """Exercise 1 gives weights and a list of counts: that one lacks its last."""
+    exercise = find("neuron")
+    text = exercise.solution.replace("    return w, mistakes\n", "    return w, mistakes[1:]\n")
+    failure = of(exercise, text, tmp_path).failure
+    assert failure.text.startswith("expected ") and failure.text.endswith(" (value 2)")
+
+
 def test_an_argument_that_is_changed_is_noticed(tmp_path):
     text = POOL.solution.replace(
         "    N, C, H, W = shape\n", "    N, C, H, W = shape\n    gy *= 2\n"

@@ -21,6 +21,8 @@ def difference(got: Any, expected: Any, within: float | None = None) -> str:
     ''
     >>> difference(np.array([1, 2]), [1, 2])
     ''
+    >>> difference((0, [1]), (0, [1, 2]))
+    'type: expected 2 values, you return 1 (value 2)'
     """
     if isinstance(expected, (list, tuple)):
         due = "1 value" if len(expected) == 1 else f"{len(expected)} values"
@@ -31,8 +33,11 @@ def difference(got: Any, expected: Any, within: float | None = None) -> str:
             return f"type: expected {due}, you return {_kind(got)}"
         if len(got) != len(expected):
             return f"type: expected {due}, you return {len(got)}"
-        each = (difference(g, e, within) for g, e in zip(got, expected, strict=True))
-        return next(filter(None, each), "")
+        for i, (g, e) in enumerate(zip(got, expected, strict=True), 1):
+            if what := difference(g, e, within):
+                several = len(expected) > 1 and what != "values"
+                return f"{what} (value {i})" if several else what
+        return ""
     if isinstance(expected, np.ndarray):
         return _of_arrays(got, expected, within)
     if isinstance(expected, (int, float, np.number)) and not isinstance(expected, bool):
