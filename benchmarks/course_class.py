@@ -4,7 +4,7 @@ Each learner hands in some exercises; among them is every mistake of the catalog
 solution and the untouched file.  A line with the learner's name tells the files apart, so that each
 is graded by itself.
 
-    python -m benchmarks.course_class                          200 learners, four files each
+    python -m benchmarks.course_class                          200 learners, five files each
     python -m benchmarks.course_class --learners 40 --folder class
 """
 
@@ -70,7 +70,7 @@ def run(folder: Path, out: Path) -> tuple[float, dict[str, Any], list[dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--learners", type=int, default=200)
-    parser.add_argument("--files", type=int, default=4)
+    parser.add_argument("--files", type=int, default=5)
     parser.add_argument("--folder", help="where to keep class and grades (default: nowhere)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as room:
