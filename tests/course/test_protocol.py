@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -132,11 +133,13 @@ def test_a_prediction_that_came_afterwards(folder):
     whole = file.read_text()
     file.write_text(whole.replace("one decibel", "two decibel"))
     assert "was changed after" in next(r for r in verified(file) if r.state == "wrong").why
+    file.write_text(re.sub(r"held = \d+", "held = 1", whole))
+    assert "was changed after" in next(r for r in verified(file) if r.state == "wrong").why
     (folder / "b.toml").write_text(whole)
     assert verified(folder / "b.toml")[0].why.startswith("was not sealed")
     os.utime(folder / "srcnn.safetensors", (1e9, 1e9))
     file.write_text(whole)
-    assert ("wrong", "is older than the prediction") in [(r.state, r.why) for r in verified(file)]
+    assert ("wrong", "is older than the seal") in [(r.state, r.why) for r in verified(file)]
 
 
 def test_a_test_that_is_measured_again(folder):
@@ -239,7 +242,7 @@ def test_the_command(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (folder / "a.toml").write_text(ABOUT)
     assert main(["course", "protocol", "a.toml"]) == 1
-    assert "prediction - sealed" in capsys.readouterr().out
+    assert "what is stated - sealed" in capsys.readouterr().out
     with_result(folder)
     assert main(["course", "protocol", "a.toml"]) == 0
     assert capsys.readouterr().out.endswith("all figures hold\n")

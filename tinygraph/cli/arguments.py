@@ -235,7 +235,7 @@ PARSERS = {
             ),
             "protocol": Command(
                 course.protocol,
-                "seal the prediction of a project, or compute its figures again",
+                "seal what a project states, or compute its figures again",
                 "16_srcnn.toml",
                 course.PROTOCOL,
             ),

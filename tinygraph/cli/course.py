@@ -161,7 +161,7 @@ def verify(args: Namespace) -> dict[str, Any]:
 
 
 def protocol(args: Namespace) -> dict[str, Any]:
-    """Look at the protocol of a project: seal its prediction, or compute its figures again."""
+    """Look at the protocol of a project: seal what it states, or compute its figures again."""
     data_dir = None if args.data_dir is None else Path(args.data_dir).expanduser()
     rows = verified(Path(args.file).expanduser(), data_dir)
     for row in rows:

@@ -3,9 +3,10 @@
 A protocol is a TOML file beside the parameters that it speaks of; the text of exercise 16 has one
 of each kind.  It is looked at twice.
 
-Before the results are in it, its predictions are sealed: their SHA-256 and the time go into
-`.course/predictions.json`.  With the results in it, each figure is computed again from the saved
-parameters.  That keeps honest people honest: clocks and files can be set by their owner.
+Before the results are in it, what it states is sealed, predictions and settings: their SHA-256 and
+the time go into `.course/predictions.json`.  With the results in it, each figure is computed again
+from the saved parameters.  That keeps honest people honest: clocks and files can be set by their
+owner.
 """
 
 from __future__ import annotations
@@ -153,32 +154,37 @@ def _predictions(about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# ---- predictions --------------------------------------------------------------------------------
+# ---- the seal -----------------------------------------------------------------------------------
 
 
 def _sealed(path: Path, about: Mapping[str, Any]) -> Iterator[Row]:
-    """Seal the predictions before there are results; afterwards see that they are the same."""
+    """Seal what is stated before there are results; afterwards see that it is the same."""
     book, name = _book(path)
     known = _known(book)
-    words = json.dumps(_predictions(about), sort_keys=True)
+    stated = {key: value for key, value in about.items() if key not in ("result", "parameters")}
+    words = json.dumps(stated, sort_keys=True, default=str)  # TOML has times, which JSON has not
     digest = hashlib.sha256(words.encode()).hexdigest()
     if "result" not in about:
         if name not in known or known[name]["sha256"] != digest:
             known[name] = {"sha256": digest, "time": time.time()}
             write_json(book, known)
-        yield Row("ok", "prediction", f"sealed {_when(known[name]['time'])}; results may come now")
+        yield Row(
+            "ok", "what is stated", f"sealed {_when(known[name]['time'])}; results may come now"
+        )
         return
     entry = known.get(name)
     if entry is None:
-        yield Row("wrong", "prediction", "was not sealed: look at the protocol before [result]")
+        yield Row("wrong", "what is stated", "was not sealed: look at the protocol before [result]")
         return
     if entry["sha256"] != digest:
-        yield Row("wrong", "prediction", f"was changed after {_when(entry['time'])}, when sealed")
+        yield Row(
+            "wrong", "what is stated", f"was changed after {_when(entry['time'])}, when sealed"
+        )
         return
-    yield Row("ok", "prediction", f"sealed {_when(entry['time'])}")
+    yield Row("ok", "what is stated", f"sealed {_when(entry['time'])}")
     for file in _files(path, about):
         if file.exists() and file.stat().st_mtime < entry["time"]:
-            yield Row("wrong", file.name, "is older than the prediction")
+            yield Row("wrong", file.name, "is older than the seal")
 
 
 def _once(path: Path, about: Mapping[str, Any]) -> Iterator[Row]:
@@ -200,7 +206,7 @@ def _once(path: Path, about: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _book(path: Path) -> tuple[Path, str]:
-    """Where predictions are sealed, and the name of this protocol there."""
+    """Where protocols are sealed, and the name of this one there."""
     whole = path.resolve()
     root = next((each for each in whole.parents if (each / ".course").is_dir()), None)
     if root is None:
