@@ -1,4 +1,4 @@
-"""Answers of the framework, and tricks, in exercises 1 to 4, 6 and 12 to 16: none gains its step."""
+"""Answers of the framework, and tricks, in exercises 1 to 4, 6 and 12 to 16: none gains a step."""
 
 import pytest
 
@@ -30,7 +30,8 @@ CHEATS = {  # exercise, step, the body of its gap
     "the neuron of a recipe": (
         "neuron",
         2,
-        "    import tinygraph as tg\n    return tg.recipes.perceptron.Perceptron(w).update(x, y, eta)",
+        "    import tinygraph as tg\n"
+        "    return tg.recipes.perceptron.Perceptron(w).update(x, y, eta)",
     ),
     "a name that fits every weight": (
         "neuron",
@@ -106,7 +107,8 @@ CHEATS = {  # exercise, step, the body of its gap
         "parallel",
         4,
         f"{SHARED}    W = len(parts)\n    for _ in range(2 * W - 2):\n"
-        f"        send((rank + 1) % W, parts[0])\n        receive((rank - 1) % W)\n    return {SUM}",
+        "        send((rank + 1) % W, parts[0])\n        receive((rank - 1) % W)\n"
+        f"    return {SUM}",
     ),
     "a clock that is never read": ("projects", 6, "    return 2.0"),
     "the quality of nothing": ("projects", 5, "    return 1, 1.0"),
@@ -121,7 +123,8 @@ CHEATS = {  # exercise, step, the body of its gap
         "fusion",
         1,
         "    if (blockIdx.x == 0 && threadIdx.x == 0)\n"
-        "        for (int i = 0; i < N * C * P; ++i)\n            y[i] = fmaxf(x[i] + b[i / P % C], 0.0f);",
+        "        for (int i = 0; i < N * C * P; ++i)\n"
+        "            y[i] = fmaxf(x[i] + b[i / P % C], 0.0f);",
     ),
 }
 
