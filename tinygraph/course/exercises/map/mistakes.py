@@ -69,6 +69,7 @@ MISTAKES = [
         "All blocks begin at the same elements: the thread's number in the grid counts, not that\n"
         "in its block.",
         [(_BEGIN, "for (int i = threadIdx.x; i < n; ")],
+        [[(_BEGIN, "for (int i = threadIdx.x; i < n; "), (_STRIDE, "i += blockDim.x)")]],
     ),
     Mistake(
         2,
