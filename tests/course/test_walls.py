@@ -1,19 +1,18 @@
 """What a file may not do, and what happens to one that breaks: no step is gained, no traceback."""
 
-import random
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.course.test_exercises import of
 from tests.course.test_pool import with_body
-from tinygraph.course.check import check
+from tinygraph.course.check import check, opened
 from tinygraph.course.child import Child, Limits, _hang
 from tinygraph.course.exercise import find
+from tinygraph.course.own import Own
 from tinygraph.course.screen import screen
 
 POOL = find("pool")
@@ -103,17 +102,14 @@ def test_of_a_call_that_is_shown_its_prints_are(tmp_path):
     assert shown[-2:] == ["this call printed:", "  of 1 1 1"]
 
 
-def test_what_is_drawn_without_a_seed_is_the_same_in_each_check(monkeypatch):
-    text = "import numpy as np\ndef draw():\n    return np.random.standard_normal()\n"
+def test_what_is_drawn_without_a_seed_is_the_same_in_each_check(tmp_path):
+    file = tmp_path / POOL.file
+    file.write_text(f"{POOL.solution}\n\ndef draw():\n    return np.random.standard_normal()\n")
     drawn = []
-    before = random.getstate(), np.random.get_state()
-    monkeypatch.setitem(sys.modules, "exercise", None)
     for _ in range(2):
-        child = Child(Path("file.py"), text, Limits())
-        child.load("")
-        drawn.append([child.call("draw", []) for _ in range(3)])
-    random.setstate(before[0])
-    np.random.set_state(before[1])
+        with opened(POOL, file) as learner:
+            own = Own(POOL, learner)
+            drawn.append([own.call("draw") for _ in range(3)])
     assert drawn[0] == drawn[1] and drawn[0][0] != drawn[0][1]
 
 
