@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tests.distributed.launch import needs_mpi
 from tests.faults import allocations, checkpoint_damage, data_damage, planted_nans, threads, torture
 from tests.faults.tally import Tally
 from tinygraph import anomaly
@@ -33,28 +34,28 @@ def passed(tally, at_least):
     assert tally.count >= at_least
 
 
-def test_kill_9_and_the_command():
+def torture_of(kind, count, seed):
+    """What `make torture` finds, in a process of its own, as it wants one."""
+    line = [sys.executable, "-m", "tests.faults.torture", "--json", "--only", kind]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.faults.torture",
-            "--only",
-            "kills",
-            "--count",
-            "20",
-            "--seed",
-            "1",
-            "--json",
-        ],
+        [*line, "--count", str(count), "--seed", str(seed)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
-        timeout=300,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    figures = json.loads(done.stdout)["kills"]
-    assert figures["count"] == 20 and not figures["failures"]
+    figures = json.loads(done.stdout)[kind]
+    assert figures["count"] == count and not figures["failures"]
+
+
+def test_kill_9_and_the_command():
+    torture_of("kills", 20, seed=1)
+
+
+@needs_mpi
+def test_kill_9_of_ranks():
+    torture_of("ranks", 6, seed=4)
 
 
 def test_damaged_checkpoints():

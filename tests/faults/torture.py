@@ -22,6 +22,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 # kind: its module, the argument that says how often, and the full figure
 KINDS = {
     "kills": ("kills", "count", 1000),
+    "ranks": ("rank_kills", "count", 100),
     "checkpoints": ("checkpoint_damage", "count", 100_000),
     "data": ("data_damage", "count", 10_000),
     "allocations": ("allocations", "every", 1),

@@ -4,7 +4,8 @@ import pytest
 
 from tests.real_cupy import machine as machines
 
-collect_ignore = [] if machines.started else ["plugin.py", "test_driver.py", "test_make_gpu.py"]
+OF_THE_DRIVER = ["plugin.py", "test_driver.py", "test_make_gpu.py", "test_nccl.py"]
+collect_ignore = [] if machines.started else OF_THE_DRIVER
 
 
 @pytest.fixture

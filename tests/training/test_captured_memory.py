@@ -58,7 +58,7 @@ def test_a_plan_has_its_arrays_in_one_arena(rehearsed_cuda):
     del plan, program, arrays
     gc.collect()
     assert alive() is not None  # the graph keeps what it writes to
-    trainer._step.graph = None
+    trainer._step.recorded.graph = None
     gc.collect()
     assert alive() is None
 

@@ -1,10 +1,12 @@
 """Stop and resume: the same bits as if never stopped; what is damaged is refused or passed over."""
 
 import errno
+import hashlib
 import json
 import os
 import shutil
 import signal
+import struct
 import warnings
 
 import numpy as np
@@ -13,8 +15,9 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
 from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.training import CheckpointWarning, RunFolder, Stopped, parse_duration
+from tinygraph.training import CheckpointWarning, RunFolder, Stopped, parse_duration, state
 from tinygraph.training.checkpoints import Checkpoints
+from tinygraph.training.metrics import best_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*batch.*:UserWarning")
 STEPS = EPOCHS * 3  # batches of 16, 16 and 4 in each epoch
@@ -43,6 +46,31 @@ def stop_after(worker, steps, number=signal.SIGINT):
         return result
 
     worker.step = counted
+
+
+@pytest.mark.parametrize("before, after", [(10, 10), (100, 10)])
+def test_of_a_long_order_a_checkpoint_holds_the_hash(uninterrupted, rule, tmp_path, before, after):
+    """One of before held the order itself; whichever it holds, another order is refused."""
+    run = RunFolder(tmp_path / "run")
+    run.write_config({})
+    worker = trainer(run, rule)
+    stop_after(worker, 4)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(state, "LONGEST_ORDER", before)
+        worker.fit(*loaders(), EPOCHS)
+    held = Checkpoints(run.checkpoints).newest()["order"]
+    order = loaders()[0].order(1)
+    digest = hashlib.sha256(struct.pack("<36q", *order)).digest()
+    assert held.tolist() == (order.tolist() if before == 100 else [*struct.unpack("<4q", digest)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "LONGEST_ORDER", after)
+        with pytest.raises(CheckpointError, match="the order of samples of the run"):
+            other = trainer(run, rule)
+            other.resume()
+            train, held_out = loaders()
+            train.batch_sampler.sampler = tg.data.RandomSampler(range(36), seed=6)
+            other.fit(train, held_out, 1)
+        assert fingerprint(run_or_resume(run.path, rule)) == uninterrupted
 
 
 @pytest.mark.parametrize("steps", range(1, STEPS + 1))
@@ -114,11 +142,15 @@ def test_a_signal_while_validating(rule, uninterrupted, tmp_path, monkeypatch):
 
 
 def test_an_epoch_of_nan_is_never_the_best():
-    worker = trainer(None)
-    assert not worker._is_best({"epoch": 1, "validation_loss": float("nan")})
-    assert worker._is_best({"epoch": 2, "validation_loss": 2.0})
-    assert not worker._is_best({"epoch": 3, "validation_loss": 2.0})
-    assert worker.best == {"epoch": 2, "validation_loss": 2.0}
+    best = best_of(None, {"epoch": 1, "validation_loss": float("nan")})
+    assert best is None
+    best = best_of(best, {"epoch": 2, "validation_loss": 2.0})
+    assert best == {"epoch": 2, "validation_loss": 2.0}
+    assert best_of(best, {"epoch": 3, "validation_loss": 2.0}) is best
+    assert best_of(best, {"epoch": 4, "validation_loss": 1.0}) == {
+        "epoch": 4,
+        "validation_loss": 1.0,
+    }
 
 
 def stopped_run(path, steps=5):

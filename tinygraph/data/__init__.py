@@ -26,6 +26,7 @@ from tinygraph.data.image_folder import ImageFolder as ImageFolder
 from tinygraph.data.image_folder import image_folder as image_folder
 from tinygraph.data.loader import DataLoader as DataLoader
 from tinygraph.data.mnist import mnist as mnist
+from tinygraph.data.npy import NpyDataset as NpyDataset
 from tinygraph.data.registry import datasets as datasets
 from tinygraph.data.registry import load as load
 from tinygraph.data.samplers import BatchSampler as BatchSampler
@@ -38,9 +39,9 @@ from tinygraph.data.splice import splice as splice
 from tinygraph.data.super_resolution import super_resolution as super_resolution
 from tinygraph.data.text import TextWindows as TextWindows
 from tinygraph.data.text import read_text as read_text
+from tinygraph.data.transformed import TransformedDataset as TransformedDataset
 from tinygraph.data.transforms import Compose as Compose
 from tinygraph.data.transforms import Transform as Transform
-from tinygraph.data.transforms import TransformedDataset as TransformedDataset
 from tinygraph.data.transforms import compose as compose
 from tinygraph.data.transforms import degrade as degrade
 from tinygraph.data.transforms import horizontal_flip as horizontal_flip

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from tinygraph.checks import number, whole
-from tinygraph.data.dataset import SPLIT_STREAM, Dataset, at_epoch, permutation, samples_at
+from tinygraph.data.dataset import (
+    SPLIT_STREAM,
+    BatchedDataset,
+    Dataset,
+    at_epoch,
+    permutation,
+    sample,
+    samples_at,
+)
 from tinygraph.data.samplers import as_indices, seed_of
 from tinygraph.errors import ArgumentError
 from tinygraph.random import Generator
+from tinygraph.shapes import Array
 
 
 class Subset(Dataset):
@@ -41,12 +51,17 @@ class Subset(Dataset):
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
-        self.indices = indices
+        self._given: Sequence[int] | None = indices
         self._places = as_indices("Subset", "indices", indices)
         size = len(dataset)
         outside = self._places[(self._places < -size) | (self._places >= size)]
         if outside.size:
             raise ArgumentError("Subset", "indices", f"ints below {size}", outside[0])
+
+    @property
+    def indices(self) -> Sequence[int]:
+        """The indices as they were given; those of `random_split` as a list."""
+        return self._places.tolist() if self._given is None else self._given
 
     def __len__(self) -> int:
         return len(self._places)
@@ -62,7 +77,9 @@ class Subset(Dataset):
 
     def for_epoch(self, epoch: int) -> Subset:
         """The same part of the dataset of another epoch."""
-        return Subset(at_epoch(self.dataset, epoch), self.indices)
+        other = copy.copy(self)
+        other.dataset = at_epoch(self.dataset, epoch)
+        return other
 
 
 class ConcatDataset(Dataset):
@@ -102,6 +119,15 @@ class ConcatDataset(Dataset):
     def for_epoch(self, epoch: int) -> ConcatDataset:
         """The datasets of another epoch, one after the other."""
         return ConcatDataset([at_epoch(dataset, epoch) for dataset in self.datasets])
+
+
+def each_sample(dataset: Any, indices: Array) -> Iterator[Any]:
+    """The samples at these ints, read one by one, or at once where the dataset does that better."""
+    while isinstance(dataset, Subset):
+        dataset, indices = dataset.dataset, dataset._places[indices]
+    if isinstance(dataset, BatchedDataset):
+        return iter(dataset.__getitems__(indices))
+    return (sample(dataset, index) for index in indices.tolist())
 
 
 def random_split(
@@ -144,10 +170,13 @@ def random_split(
     counts = _counts(list(lengths), len(dataset))
     order = permutation(len(dataset), seed, SPLIT_STREAM)
     ends = list(accumulate(counts))
-    return [
-        Subset(dataset, order[end - count : end].tolist())
+    parts = [
+        Subset(dataset, order[end - count : end])  # type: ignore[arg-type]
         for end, count in zip(ends, counts, strict=True)
     ]
+    for part in parts:
+        part._given = None  # a list of Python's ints takes five times the memory
+    return parts
 
 
 def _counts(lengths: list[Any], size: int) -> list[int]:

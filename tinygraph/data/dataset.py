@@ -34,19 +34,44 @@ WORKER_STREAM = SPLIT_STREAM + 5
 def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
     """The numbers 0 to size - 1 in an order that is a pure function of (seed, stream, step).
 
-    The ranks of random 64-bit words.  numpy's own `permutation` may differ between its versions;
-    Philox may not.
+    The ranks of random 64-bit words, equal ones in the order in which they were drawn.  numpy's own
+    `permutation` may differ between its versions; Philox may not.
 
     >>> permutation(4, seed=0, stream=SPLIT_STREAM).tolist()
     [0, 2, 3, 1]
     """
-    return np.argsort(philox(seed, stream, step).random_raw(size), kind="stable")
+    words = philox(seed, stream, step).random_raw(size)
+    order = np.argsort(words)  # faster than a stable sort, whose order it is unless words are equal
+    words.sort()
+    if (words[1:] == words[:-1]).any():
+        order = np.argsort(philox(seed, stream, step).random_raw(size), kind="stable")
+    return order
 
 
 def at_epoch(data: Any, epoch: int) -> Any:
     """A dataset or sampler as it is in an epoch: what its `for_epoch(epoch)` returns, if any."""
     for_epoch = getattr(data, "for_epoch", None)
     return data if for_epoch is None else for_epoch(epoch)
+
+
+def chosen(index: Any, size: int) -> Array:
+    """The places, from 0 on, of what an int, a slice or an array of ints or bools asks for.
+
+    What `np.arange(size)[index]` gives, without that array where it is not needed.
+
+    >>> chosen(-1, 5), chosen([0, -2], 5), chosen(slice(1, None, 2), 5)
+    (array(4), array([0, 3]), array([1, 3]))
+    """
+    if isinstance(index, slice):
+        return np.arange(*index.indices(size))
+    places = np.asarray(index)
+    if places.dtype.kind not in "iu":
+        return np.asarray(np.arange(size)[index])
+    outside = places[(places < -size) | (places >= size)]
+    if outside.size:
+        raise IndexError(f"sample {outside.flat[0]} of {size}")
+    places = places.astype(np.int64)
+    return np.asarray(np.where(places < 0, places + size, places))
 
 
 def sample(dataset: Any, index: int) -> Any:
@@ -169,7 +194,8 @@ class ArrayDataset(BatchedDataset):
     Parameters
     ----------
     inputs : array_like (N, ...)
-        One sample for each index of the first axis.
+        One sample for each index of the first axis.  What `np.load(path, mmap_mode="r")` gives
+        stays in its file; of each batch its rows are read.
     labels : array_like (N, ...)
         What belongs to each sample.
     name : str
@@ -240,7 +266,7 @@ class ArrayDataset(BatchedDataset):
         Returns
         -------
         (ArrayDataset, ArrayDataset)
-            Copies.
+            Copies in memory, also of arrays that lie in files; `random_split` copies nothing.
 
         Raises
         ------

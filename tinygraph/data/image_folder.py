@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import one_of, whole
-from tinygraph.data.dataset import BatchedDataset, sample
+from tinygraph.data.dataset import BatchedDataset, chosen, sample
 from tinygraph.data.files import fault
 from tinygraph.data.images import (
     MAX_PIXELS,
@@ -70,21 +70,21 @@ class ImageFolder(BatchedDataset):
 
     def __getitem__(self, index: Any) -> tuple[Any, Any]:
         """(inputs, labels) at an int, a slice or an array of ints."""
-        chosen = np.arange(len(self))[index]
-        if not chosen.ndim:
-            return self._image(int(chosen)), self.labels[chosen]
-        images = [sample(self, int(i))[0] for i in chosen]
-        for i, image in zip(chosen, images, strict=True):
+        places = chosen(index, len(self))
+        if not places.ndim:
+            return self._image(int(places)), self.labels[places]
+        images = [sample(self, int(i))[0] for i in places]
+        for i, image in zip(places, images, strict=True):
             if image.shape != images[0].shape:
                 raise ShapeError(
                     "image_folder",
                     str(self.paths[i]),
                     f"the shape {images[0].shape} of "
-                    f"{self.paths[chosen[0]].name}, for both are in one batch",
+                    f"{self.paths[places[0]].name}, for both are in one batch",
                     image.shape,
                     "pass size=, or crop with a transform",
                 )
-        return np.stack(images) if images else np.empty(0, np.float32), self.labels[chosen]
+        return np.stack(images) if images else np.empty(0, np.float32), self.labels[places]
 
     def _image(self, i: int) -> Array:
         """Image i: float32 (C, H, W) from 0 to 1."""

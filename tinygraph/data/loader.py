@@ -10,6 +10,7 @@ therefore two numbers: the epoch, and the batches of it that were handed out.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -21,12 +22,26 @@ from tinygraph.data.feed import feed
 from tinygraph.data.fetch import Collate, Fetcher
 from tinygraph.data.prefetch import ahead
 from tinygraph.data.samplers import cut, samplers_of, seed_of
+from tinygraph.data.share import ALL, Rows, share_of
 from tinygraph.data.workers import Crew, Start
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
 
 Batch = Any  # as the dataset or collate_fn makes it: mostly (inputs, labels)
+
+
+class _Place:
+    """Where a loader stands, and its parts with it."""
+
+    def __init__(self) -> None:
+        self.stand(0, 0)
+
+    def stand(self, epoch: int, position: int) -> None:
+        """Before a batch; whichever iterator is under way no longer counts."""
+        self.epoch, self.position = epoch, position
+        self.running: object | None = None  # the run whose batches count
+        self.cuts: tuple[int, list[Array]] | None = None  # an epoch, and its batches
 
 
 class DataLoader:
@@ -92,6 +107,9 @@ class DataLoader:
         gone through, or the next is begun; may be assigned.
     position : int
         How many batches of this epoch were handed out.  Prefetched batches do not count.
+    rows : Rows or None
+        Which rows of the whole batch the last one that was handed out has, as `(first, stop,
+        samples)`: all of them, unless this loader is a `part`.  None before the first.
 
     Raises
     ------
@@ -159,9 +177,9 @@ class DataLoader:
         start = Start(self.num_workers, worker_init_fn, multiprocessing_context, timeout)
         self._crew = Crew(start, prefetch_factor, persistent_workers)
         self.device = get_device(device)
-        self._running: object | None = None  # the run whose batches count
-        self._cuts: tuple[int, list[Array]] | None = None  # an epoch, and its batches
-        self._place(0, 0)
+        self.rows: Rows | None = None
+        self._share = ALL
+        self._place = _Place()
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
@@ -170,16 +188,16 @@ class DataLoader:
     @property
     def epoch(self) -> int:
         """The number of the epoch under way, or of the next one."""
-        return self._epoch
+        return self._place.epoch
 
     @epoch.setter
     def epoch(self, number: int) -> None:
-        self._place(whole("DataLoader", "epoch", number, 0), 0)
+        self._place.stand(whole("DataLoader", "epoch", number, 0), 0)
 
     @property
     def position(self) -> int:
         """How many batches of this epoch were handed out."""
-        return self._position
+        return self._place.position
 
     def order(self, epoch: int) -> Array:
         """The order in which an epoch visits the samples."""
@@ -190,50 +208,102 @@ class DataLoader:
 
     def batches(self, device: Device | None = None) -> Iterator[Batch]:
         """What a `for` goes through, for a device: on a GPU Tensors there, as with `device=`."""
-        if self._running is not None:  # an epoch that was left early
-            self._place(self._epoch + 1, 0)
-        run = self._running = object()
-        place = self.device if device is None or not self.device.on_host else device
-        return self._run(run, self._epoch, self._position, place)
+        place = self._place
+        if place.running is not None:  # an epoch that was left early
+            place.stand(place.epoch + 1, 0)
+        run = place.running = object()
+        to = self.device if device is None or not self.device.on_host else device
+        return self._run(run, place.epoch, place.position, to)
 
     def _run(self, run: object, epoch: int, position: int, device: Device) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
+        place, share = self._place, self._share
         cuts = self._cut(epoch)[position:]
+        read = map(share.read, cuts)
         fetcher = Fetcher(self.dataset, self.collate_fn)
         if self.num_workers:
-            batches: Any = self._crew.batches(fetcher, self.seed, epoch, position, cuts)
+            batches: Any = self._crew.batches(fetcher, self.seed, epoch, position, read)
         else:
-            batches = (fetcher.batch(epoch, indices) for indices in cuts)
+            batches = (fetcher.batch(epoch, indices) for indices in read)
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
+        batches = share.each_held(batches, cuts)
         if not device.on_host:
             batches = feed(batches, device)
         with closing(batches):
-            for batch in batches:
-                if self._running is run:
-                    self._position += 1
+            for batch, indices in zip(batches, cuts, strict=False):  # the batches end first
+                if place.running is run:
+                    place.position += 1
+                self.rows = share.rows(len(indices))
                 yield batch
-        if self._running is run:
-            self._place(epoch + 1, 0)
+        if place.running is run:
+            place.stand(epoch + 1, 0)
 
     def _cut(self, epoch: int) -> list[Array]:
         """The indices of each batch of an epoch; a sampler is asked once for the one under way."""
-        if self._cuts is None or self._cuts[0] != epoch:
-            self._cuts = epoch, cut(self.batch_sampler, epoch)
-        return self._cuts[1]
+        place = self._place
+        if place.cuts is None or place.cuts[0] != epoch:
+            place.cuts = epoch, cut(self.batch_sampler, epoch)
+        return place.cuts[1]
 
     def first_batch(self) -> Batch:
         """The first batch of the epoch; the loader stays where it is."""
-        cuts = self._cut(self._epoch)
+        cuts = self._cut(self.epoch)
         if not cuts:
             raise ArgumentError("DataLoader", "dataset", "samples for at least one batch", "none")
-        return Fetcher(self.dataset, self.collate_fn).batch(self._epoch, cuts[0])
+        read = self._share.read(cuts[0])
+        batch = Fetcher(self.dataset, self.collate_fn).batch(self.epoch, read)
+        return self._share.held(batch, len(cuts[0]))
 
-    def _place(self, epoch: int, position: int) -> None:
-        """Stand before a batch; whichever iterator is under way no longer counts."""
-        self._epoch, self._position = epoch, position
-        self._running = None
-        self._cuts = None
+    def part(self, rank: int, size: int, shards: int | None = None) -> DataLoader:
+        """A loader of one rank's rows of every batch, which reads no others from the dataset.
+
+        A batch of N samples is cut into S shards, shard s being rows N*s//S ... N*(s+1)//S.  Rank r
+        holds shards S*r//size ... S*(r+1)//size: the rows of all ranks, one after the other, are
+        the batch.  `part.rows` says which ones the batch that was handed out last has.
+
+        Where a rank holds no row of a batch, its arrays and Tensors have none; one sample is read
+        for their shapes and dtypes.
+
+        The order, its seed, the epoch and the position are those of this loader, shared with it: a
+        batch that the part hands out counts here, and a state taken here is of the whole batches.
+        It is taken up with any number of ranks.  Go through one part of a loader at a time.
+
+        Parameters
+        ----------
+        rank : int
+            From 0 to size - 1.
+        size : int
+            How many ranks there are.
+        shards : int, optional
+            S; by default one for each rank.  With fewer than ranks, some ranks hold nothing.
+
+        Returns
+        -------
+        DataLoader
+
+        Raises
+        ------
+        ArgumentError
+            A rank outside the ranks, a size or shards below 1; this loader is a part itself.
+
+        Examples
+        --------
+        >>> import numpy as np, tinygraph as tg
+        >>> data = tg.data.ArrayDataset(np.arange(5.0), np.arange(5))
+        >>> loader = tg.data.DataLoader(data, batch_size=3)
+        >>> part = loader.part(rank=1, size=2)
+        >>> [(labels.tolist(), part.rows.first, part.rows.samples) for _, labels in part]
+        [([1, 2], 1, 3), ([4], 1, 2)]
+        """
+        if not self._share.whole:
+            way_out = "call part of the loader that this one was made from"
+            raise ArgumentError(
+                "DataLoader.part", "self", "a loader of whole batches", "a part", way_out
+            )
+        part = copy.copy(self)  # with the same place
+        part.rows, part._share = None, share_of(rank, size, shards)
+        return part
 
     def state_dict(self) -> dict[str, Any]:
         """Where this loader stands, as plain ints and bools.
@@ -257,7 +327,7 @@ class DataLoader:
         >>> [labels.tolist() for _, labels in again]
         [[2, 3], [4]]
         """
-        return {**self._settings(), "epoch": self._epoch, "position": self._position}
+        return {**self._settings(), "epoch": self.epoch, "position": self.position}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken: the next `for` begins with the batch that was next.
@@ -300,7 +370,7 @@ class DataLoader:
                 raise CheckpointError(
                     "DataLoader", f"state[{name!r}]", f"an int from 0 to {most}", repr(state[name])
                 )
-        self._place(state["epoch"], state["position"])
+        self._place.stand(state["epoch"], state["position"])
 
     def _settings(self) -> dict[str, Any]:
         """What must be equal, so that a position means the same batches."""

@@ -350,7 +350,7 @@ def as_indices(op: str, argument: str, indices: Iterable[Any]) -> Array:
         raise ArgumentError(op, argument, "an iterable of ints", f"{indices!r} ({error})") from None
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise ArgumentError(op, argument, "an iterable of ints", f"{indices!r:.80}")
-    return found.astype(np.int64)
+    return found.astype(np.int64, copy=False)  # it is a copy already
 
 
 def seed_of(op: str, generator: Generator | None, seed: int) -> int:

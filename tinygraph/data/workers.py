@@ -25,7 +25,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -38,6 +38,7 @@ import numpy as np
 from tinygraph.checks import number, whole
 from tinygraph.data.dataset import WORKER_STREAM
 from tinygraph.data.fetch import Fetcher
+from tinygraph.data.mapped import as_place
 from tinygraph.errors import ArgumentError, WorkerError
 from tinygraph.random import manual_seed, philox
 from tinygraph.shapes import Array
@@ -142,7 +143,7 @@ class Workers:
             raise
 
     def batches(
-        self, epoch: int, first: int, cuts: Sequence[Array], ahead: int
+        self, epoch: int, first: int, cuts: Iterable[Array], ahead: int
     ) -> Generator[Any, None, None]:
         """The batches of these indices, in their order, numbered from `first`.
 
@@ -210,7 +211,7 @@ class Crew:
         self._idle: Workers | None = None  # those that wait for the next epoch
 
     def batches(
-        self, fetcher: Fetcher, seed: int, epoch: int, first: int, cuts: Sequence[Array]
+        self, fetcher: Fetcher, seed: int, epoch: int, first: int, cuts: Iterable[Array]
     ) -> Generator[Any, None, None]:
         """The batches of these indices, in their order, numbered from `first`."""
         workers, self._idle = self._idle, None
@@ -231,10 +232,18 @@ def _join(processes: Sequence[Any]) -> None:
         process.join(max(0, limit - time.monotonic()))
 
 
+class _JobPickler(ForkingPickler):
+    """Of arrays that lie in a file, a worker is told where: it reads them by itself."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        place = as_place(thing) if isinstance(thing, np.ndarray) else None
+        return NotImplemented if place is None else place
+
+
 def _payload(job: Job) -> bytes:
     """The job as bytes, which go through a pipe; ArgumentError where it cannot be sent."""
     try:
-        return bytes(ForkingPickler.dumps(job))
+        return bytes(_JobPickler.dumps(job))
     except Exception as error:
         raise ArgumentError(
             "DataLoader",

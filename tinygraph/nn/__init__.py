@@ -88,6 +88,7 @@ from tinygraph.nn.resizing import UpsamplingNearest2d as UpsamplingNearest2d
 from tinygraph.nn.resizing import ZeroPad2d as ZeroPad2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
+from tinygraph.nn.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 from tinygraph.nn.transformer import TransformerDecoder as TransformerDecoder
 from tinygraph.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from tinygraph.nn.transformer import TransformerEncoder as TransformerEncoder

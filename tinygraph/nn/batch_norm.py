@@ -69,20 +69,16 @@ class BatchNorm(Module):
             raise ShapeError(type(self).__name__, "x", expected, f"shape {x.shape}")
         # Without running statistics there is nothing but the batch, in evaluation too.
         by_batch = self.training or self.running_mean is None
-        y = batch_norm(
-            x,
-            self.weight,
-            self.bias,
-            self.running_mean,
-            self.running_var,
-            by_batch,
-            self.momentum,
-            self.eps,
-        )
+        y, each = self._normalized(x, by_batch)
         if self.training:
-            each = x.size // max(self.num_features, 1)  # N * H * W
             here.top.do(partial(self._after_training_batch, each), "count", anywhere=True)
         return y
+
+    def _normalized(self, x: Tensor, by_batch: bool) -> tuple[Tensor, int]:
+        """The output, and how many numbers a feature's statistics are of: N * H * W."""
+        running = self.running_mean, self.running_var
+        y = batch_norm(x, self.weight, self.bias, *running, by_batch, self.momentum, self.eps)
+        return y, x.size // max(self.num_features, 1)
 
     def _after_training_batch(self, each: int) -> None:
         if self.num_batches_tracked is not None:

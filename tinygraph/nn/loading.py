@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.errors import CheckpointError, nearest
+from tinygraph.parameter import Kept
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 
 
 class IncompatibleKeys(NamedTuple):
@@ -22,8 +22,8 @@ class IncompatibleKeys(NamedTuple):
 def fitting(
     module: str,
     state: Any,
-    leaves: Mapping[str, Tensor],
-    names: Mapping[str, Tensor],
+    leaves: Mapping[str, Kept],
+    names: Mapping[str, Kept],
     strict: bool,
 ) -> tuple[dict[str, Array], IncompatibleKeys]:
     """The arrays of a state by name, where they fit; CheckpointError with all that does not.
@@ -53,13 +53,14 @@ def fitting(
     return arrays, IncompatibleKeys(missing, unexpected)
 
 
-def _differences(names: Mapping[str, Tensor], arrays: Mapping[str, Array]) -> list[str]:
+def _differences(names: Mapping[str, Kept], arrays: Mapping[str, Array]) -> list[str]:
     """Arrays that do not fit their leaf, or that differ for two names of one leaf."""
     diff, first = [], {}
     for name, array in arrays.items():
         leaf = names[name]
-        if _spec(array) != _spec(leaf):
-            diff.append(f"  wrong       {name}: expected {_spec(leaf)}, got {_spec(array)}")
+        expected, got = _spec(leaf), f"{array.dtype} {array.shape}"
+        if got != expected:
+            diff.append(f"  wrong       {name}: expected {expected}, got {got}")
         elif leaf not in first:
             first[leaf] = name
         elif not np.array_equal(array, arrays[first[leaf]], equal_nan=True):
@@ -75,8 +76,8 @@ def _as_array(value: Any) -> Array:
         return np.asarray(value, dtype=object)
 
 
-def _spec(array: Any) -> str:
-    return f"{array.dtype} {array.shape}"
+def _spec(leaf: Kept) -> str:
+    return f"{leaf.dtype} {leaf.whole_shape}"
 
 
 def _way_out(strict: bool) -> str:

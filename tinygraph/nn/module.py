@@ -67,6 +67,7 @@ class Module(Tree):
     """
 
     training = True
+    spans_ranks = False  # whether its forward needs all ranks of a launch, for each batch
     _before_forward: tuple[Any, ...] = ()
     _after_forward: tuple[Any, ...] = ()
     _after_backward: tuple[Any, ...] = ()
@@ -217,7 +218,7 @@ class Module(Tree):
     def state_dict(self) -> dict[str, Array]:
         """Copies of all parameters and buffers as numpy arrays, by dotted names."""
         leaves = self._saved_leaves()
-        return {name: np.array(leaf.numpy(), order="C") for name, leaf in leaves}
+        return {name: np.array(leaf.whole_of(leaf.numpy()), order="C") for name, leaf in leaves}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Write saved values into the parameters and buffers, in place.
@@ -255,7 +256,7 @@ class Module(Tree):
         arrays, passed_over = fitting(type(self).__name__, state, leaves, names, strict)
         for name, array in arrays.items():
             leaf = names[name]
-            leaf.value[...] = leaf.device.from_numpy(array)
+            leaf.value[...] = leaf.device.from_numpy(leaf.part_of(array))
         Writes.note(*[names[name] for name in arrays])
         return passed_over
 

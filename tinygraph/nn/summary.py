@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.parameter import Parameter
+from tinygraph.parameter import Kept, Parameter
 from tinygraph.running import Runner, no_grad
 from tinygraph.shapes import Shape
 from tinygraph.tensor import Tensor
@@ -74,7 +74,7 @@ class _Watcher(Runner):
         own = _own_parameters(module)
         new = [p for p in own if p not in self.counted]
         self.counted.update(new)
-        number = f"{sum(p.size for p in new):,}"
+        number = f"{sum(map(_number, new)):,}"
         return number if len(new) == len(own) else f"{number} (shared)"
 
     def explained(self, module: Module, inputs: Any, error: Exception) -> Exception:
@@ -161,17 +161,22 @@ def _table(rows: list[_Row]) -> list[str]:
 
 def _totals(model: Module, rows: list[_Row]) -> list[str]:
     parameters, buffers = list(model.parameters()), list(model.buffers())
-    trainable = sum(p.size for p in parameters if p.requires_grad)
+    trainable = sum(_number(p) for p in parameters if p.requires_grad)
     return [
-        f"parameters: {sum(p.size for p in parameters):,} ({_size(parameters)}), "
+        f"parameters: {sum(map(_number, parameters)):,} ({_size(parameters)}), "
         f"{trainable:,} of them trainable",
         f"buffers: {sum(b.size for b in buffers):,} ({_size(buffers)})",
         f"layer outputs: {_bytes(sum(row.bytes_out for row in rows))} for each sample",
     ]
 
 
+def _number(leaf: Kept) -> int:
+    """How many numbers a leaf has; where it is split among ranks, those of all parts."""
+    return math.prod(leaf.whole_shape)
+
+
 def _size(leaves: Any) -> str:
-    return _bytes(sum(leaf.value.nbytes for leaf in leaves))
+    return _bytes(sum(_number(leaf) * leaf.dtype.itemsize for leaf in leaves))
 
 
 def _bytes(number: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tinygraph.errors import ArgumentError, nearest
-from tinygraph.parameter import Buffer, Parameter
+from tinygraph.parameter import Buffer, Kept, Parameter
 from tinygraph.tensor import Tensor
 
 M = TypeVar("M", bound="Tree")
@@ -111,7 +111,7 @@ class Tree:
                     seen.add(value)
                     yield _join(prefix, _join(path, name)), value
 
-    def _saved_leaves(self) -> Iterator[tuple[str, Tensor]]:
+    def _saved_leaves(self) -> Iterator[tuple[str, Kept]]:
         """The leaves of a state_dict: parameters, and buffers that are to be saved."""
         for name, leaf in self._named_leaves(Parameter, Buffer):
             if not isinstance(leaf, Buffer) or leaf.persistent:
@@ -163,9 +163,9 @@ class Tree:
 
     # ---- names ------------------------------------------------------------------------------
 
-    def _all_names(self) -> dict[str, Tensor]:
+    def _all_names(self) -> dict[str, Kept]:
         """Every parameter and buffer under every path that leads to it."""
-        names: dict[str, Tensor] = {}
+        names: dict[str, Kept] = {}
         stack: list[tuple[str, Any, tuple[Any, ...]]] = [("", self, ())]
         while stack:
             path, module, above = stack.pop()

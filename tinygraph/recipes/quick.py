@@ -32,6 +32,7 @@ class QuickRecipe(Recipe):
 
     resumable: ClassVar[bool] = False
     data_files: ClassVar[bool] = False
+    alone: ClassVar[str] = "it trains in a moment"
     logged_every: ClassVar[int] = 1
     shown_every: ClassVar[int] = 1
 

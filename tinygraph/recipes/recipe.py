@@ -10,7 +10,9 @@ A recipe is a class that says what a training is made of:
 
 Training, trying a batch, profiling, going on with a run, measuring it again and drawing it are
 written here, once.  Of a recipe's settings these have a meaning here too, where it has them: seed,
-batch_size, epochs, duration, backup_every, device, capture, compile, tune, clip_norm.
+batch_size, epochs, duration, backup_every, device, capture, compile, tune, clip_norm, shards.
+
+Under a launcher all ranks train; then the first one goes on alone.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import show
 from tinygraph.data import DataLoader
+from tinygraph.distributed import finalize, init, leads, usual_shards, world
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, GraphError
 from tinygraph.optim import Optimizer, Schedule
 from tinygraph.recipes.first_step import draw_first_step
@@ -34,7 +37,7 @@ from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
 from tinygraph.sealed import reason
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
+from tinygraph.training import Log, Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.evaluation import first_batch
 
 EVALUATION_BATCH = 250  # only a matter of memory
@@ -60,6 +63,8 @@ class Recipe:
         After what its schedule takes a step, where it has one.
     data_files : bool
         Whether it reads data, from a folder or a library; others make their own.
+    alone : str
+        Why its trainings have nothing that ranks could share; empty where they have batches.
     """
 
     name: ClassVar[str]
@@ -69,6 +74,7 @@ class Recipe:
     resumable: ClassVar[bool] = True
     schedule_each: ClassVar[str] = "epoch"
     data_files: ClassVar[bool] = True
+    alone: ClassVar[str] = ""
     file: str | None = None  # where it was read from, if not from the package
 
     # ---- what a recipe says -----------------------------------------------------------------
@@ -182,25 +188,37 @@ class Recipe:
         data_dir: Folder = None,
         download: bool = False,
         progress: Progress | None = None,
+        log: Log | None = None,
     ) -> dict[str, float]:
         """Train, look at the test data once, and leave everything in the run folder.
 
-        A run that was opened goes on where it stopped.
+        A run that was opened goes on where it stopped.  The log is told `answers` too.
 
         Returns
         -------
         dict
-            The metrics on the test data.
+            The metrics on the test data; nothing on other ranks than the first.
 
         Raises
         ------
         DatasetError
             The data are missing, or not those that the run began with.
+        ArgumentError
+            Several ranks, where there is nothing that they could share; a log, and no Trainer.
         """
+        if log is not None and not self.resumable:
+            expected, got = "none: it trains in a moment, without a Trainer", f"{log!r:.60}"
+            raise ArgumentError(self.name, "log", expected, got, "leave it out")
+        self.deal(config, run)
         task = self.prepare(config, data_dir, download, run)
+        task.log = log
         found = self.fit(task, run, progress or Progress())
+        if not self.goes_on_alone(task, run):
+            return {}
         result = self.finish(task, run, found)
         run.write_result(result)
+        if log is not None:
+            log.answers(self.answers(config, self.trained(run).eval(), run.config))
         return dict(result["test"])
 
     def rehearse(
@@ -297,9 +315,12 @@ class Recipe:
         run: RunFolder | None = None,
     ) -> Task:
         """Load the data and make the network, as it was where a run goes on."""
-        # An absent device shows before anything is loaded.
-        device = usable_device(getattr(config, "device", "cpu"))
-        data = self.data(config, data_dir, download)
+        # An absent device shows before anything is loaded.  A rank gets the GPU that is its own.
+        place = getattr(config, "device", "cpu")
+        if place.startswith("cuda"):
+            init("nccl")
+        device = usable_device(place)
+        data = self._loaded(config, data_dir, download)
         tg.manual_seed(getattr(config, "seed", 0))
         if run is None or not run.opened:
             return Task(config, data, self.model(config, data.facts).to(device), data_dir)
@@ -310,6 +331,57 @@ class Recipe:
                 raise DatasetError(self.name, name, expected, fact, way_out)
         with self._reading(run):
             return Task(config, data, self.model(config, run.config).to(device), data_dir)
+
+    def _loaded(self, config: Any, data_dir: Folder, download: bool) -> Data:
+        """The data; what has to be fetched is fetched by the first rank, for all of them."""
+        if not download:
+            return self.data(config, data_dir)
+        found = self.data(config, data_dir, download) if leads() else None
+        world().barrier()
+        return self.data(config, data_dir) if found is None else found
+
+    def deal(self, config: Any, run: RunFolder) -> None:
+        """Settle how the ranks of a launch share a training: the shards of a new run.
+
+        The run keeps them: they fix its bits, whatever the number of ranks that go on with it.  A
+        network whose layers span the ranks has none but as many as there are ranks.
+        """
+        size = world().size
+        if self.spans_ranks(config):
+            if config.shards is not None:
+                expected = f"none with parallel={config.parallel}: as many as ranks"
+                raise ArgumentError(self.name, "shards", expected, config.shards, "leave it out")
+            return
+        if size == 1:
+            return
+        if self.alone or not hasattr(config, "shards"):
+            why = self.alone or "its config has no `shards`, as that of a TrainingSettings has"
+            way_out = "start it without mpiexec"
+            raise ArgumentError(self.name, "ranks", f"one process: {why}", f"{size} ranks", way_out)
+        if config.shards is None and not run.opened:
+            config.shards = usual_shards(size)
+        if config.shards is None:
+            expected, got = "one process, for the run has no shards", f"{size} ranks"
+            way_out = "resume it without mpiexec, or begin a run with --shards"
+            raise ArgumentError(self.name, "ranks", expected, got, way_out)
+
+    def spans_ranks(self, config: Any) -> bool:
+        """Whether layers of its network need all ranks for each batch: the setting `parallel`."""
+        return getattr(config, "parallel", "data") != "data"
+
+    def goes_on_alone(self, task: Task, run: RunFolder) -> bool:
+        """Of several ranks the first one goes on as one process: whether it is this one."""
+        if world().size == 1:
+            return True
+        state = task.network.state_dict()  # layers that are split among the ranks are put together
+        leading = leads()
+        finalize()
+        if leading:
+            task.network = self.blank(task.config, run.config).to(
+                getattr(task.config, "device", "cpu")
+            )
+            task.network.load_state_dict(state)
+        return leading
 
     def trainer(self, task: Task, **options: Any) -> Trainer:
         """A Trainer with a fresh optimiser."""
@@ -324,6 +396,7 @@ class Recipe:
             capture=None if getattr(task.config, "capture", True) else False,
             compile=getattr(task.config, "compile", False),
             tune=getattr(task.config, "tune", False),
+            shards=getattr(task.config, "shards", None),
             **options,
         )
 
@@ -351,8 +424,10 @@ class Recipe:
         """Train into the run folder; what result.json holds beside the metrics."""
         config = task.config
         self.begin(task, run)
+        world().advise(f"go on with `{run.resume_command}`")
         backups = getattr(config, "backup_every", None)
-        trainer = self.trainer(task, run=run, progress=progress, backup_every=backups)
+        options = {"run": run, "progress": progress, "log": task.log}
+        trainer = self.trainer(task, **options, backup_every=backups)
         if run.opened:
             trainer.resume()
         self.write_environment(config, run)
@@ -376,7 +451,9 @@ class Recipe:
     def write_environment(self, config: Any, run: RunFolder) -> None:
         """Versions, machine, seeds and command line."""
         seeds = {"all": config.seed} if hasattr(config, "seed") else {}
-        run.write_environment(tinygraph=tg.__version__, seeds=seeds, command=sys.argv)
+        size = world().size
+        ranks = {"ranks": size} if size > 1 else {}
+        run.write_environment(tinygraph=tg.__version__, seeds=seeds, command=sys.argv, **ranks)
 
     @contextmanager
     def _reading(self, run: RunFolder) -> Iterator[None]:

@@ -11,7 +11,7 @@ Settings that many recipes have are held to limits by their name, see USUAL, and
 
 PlanSettings        of a recipe that learns by gradients: seed, device, compile, tune
 TrainerSettings     of one whose steps are those of a Trainer: capture too
-TrainingSettings    of one that may take long: epochs, duration, backup_every too
+TrainingSettings    of one that may take long: epochs, duration, backup_every, shards too
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ USUAL: dict[str, Any] = {
     "seed": Seed,
     "lr": Positive,
     "clip_norm": Positive,
+    "shards": Count,
     "duration": Seconds,
     "backup_every": Seconds,
     "device": DeviceName,
@@ -103,6 +104,7 @@ class TrainingSettings(TrainerSettings):
     epochs: int | None = None  # passes over the training data
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds between checkpoints within an epoch
+    shards: int | None = None  # parts of a batch, which ranks share
 
     # Where neither is given; of 0, the recipe knows how long to go on.
     usual_epochs: ClassVar[int] = 0

@@ -7,6 +7,9 @@
 The network starts at random, or from a text file that an earlier run, or nnP, has left; a run
 leaves its own as network.nn.
 
+`parallel="model"`, for several ranks: each owns its part of the nodes of every layer, as each of
+the 16 cores does in nnP, and sends their outputs to all.
+
     splice_mlp_network.py    create, randomize, alter the topology, train, test
     splice_mlp_text.py       save and load
     splice_mlp_picture.py    which bases speak for which class
@@ -23,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
 from tinygraph.data import splice
+from tinygraph.distributed import from_first
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
@@ -57,6 +61,7 @@ class Config(TrainingSettings):
     randomize: bool = False  # draw the weights of the file anew
     lr: float | None = None  # learning rate; that of the file where there is one
     momentum: Share | None = None  # of gradient descent; that of the file where there is one
+    parallel: Literal["data", "model"] = "data"  # model: ranks share the nodes of every layer
 
     usual_epochs: ClassVar[int] = 10
 
@@ -83,9 +88,11 @@ def first_network(config: Config) -> SigmoidMLP:
     (240, 30, 10, 3)
     """
     tg.manual_seed(config.seed)
-    network = SigmoidMLP([INPUTS, *(config.hidden or ()), len(CLASSES)], name="splice")
+    split = config.parallel == "model"
+    widths = [INPUTS, *(config.hidden or ()), len(CLASSES)]
+    network = SigmoidMLP(widths, name="splice", split=split)
     if config.network is not None:
-        network = _read(config.network)
+        network = _read(config.network).again(split)
         if config.hidden is not None:
             network = network.alter([INPUTS, *config.hidden, len(CLASSES)])
     lr = network.lr if config.lr is None else config.lr
@@ -115,6 +122,7 @@ class SpliceMlp(Recipe):
     name = "splice_mlp"
     summary = "sigmoid MLP, one sample at a time: splice junctions in DNA; networks as text"
     config = Config
+    alone = "it learns from one sample at a time"
 
     def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         whole = splice("train", data_dir, download)
@@ -126,7 +134,8 @@ class SpliceMlp(Recipe):
         if "widths" not in facts:
             return first_network(config)
         lr, momentum = facts["learning"]
-        return SigmoidMLP(facts["widths"], lr, momentum, facts["name"])
+        split = config.parallel == "model"
+        return SigmoidMLP(facts["widths"], lr, momentum, facts["name"], split=split)
 
     def optimizer(self, config: Config, network: Any) -> SGD:
         return SGD(network.named_parameters(), lr=network.lr, momentum=network.momentum)
@@ -150,7 +159,8 @@ class SpliceMlp(Recipe):
         """Keep the first network: without a checkpoint the run begins there once more."""
         initial = run.path / INITIAL
         if not run.opened:
-            write_network(task.network, initial)  # first: whoever opens the run finds it
+            network = task.network.again(split=False)
+            from_first(lambda: str(write_network(network, initial)))  # first: an opened run has it
         elif initial.exists():
             task.network.load_state_dict(read_network(initial).state_dict())
         super().begin(task, run)

@@ -17,13 +17,16 @@ Source: Rumelhart, Hinton, Williams, "Learning representations by back-propagati
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.checks import whole
 from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.distributed import Linear, owner_of
 from tinygraph.optim import SGD
 from tinygraph.parameter import Parameter
 from tinygraph.recipes.settings import Count, Limit, Positive, Share, fit
@@ -41,7 +44,8 @@ class SigmoidMLP(nn.Module):
     """A multi-layer perceptron whose nodes, all but the inputs, are sigmoids.
 
     `widths` are the nodes of each layer, from the inputs to the outputs; `lr` and `momentum` say
-    how it learns; the name is written into its text file.
+    how it learns; the name is written into its text file.  With `split` each rank of a launch owns
+    some of the nodes of every layer, as the cores of nnP do; all ranks have the same samples.
 
     Attributes
     ----------
@@ -71,13 +75,15 @@ class SigmoidMLP(nn.Module):
         momentum: float = MOMENTUM,
         name: str = "network",
         dtype: Any = np.float32,
+        split: bool = False,
     ) -> None:
         self.widths: tuple[int, ...] = fit("SigmoidMLP", "widths", Widths, tuple(widths))
         self.learn_with(lr, momentum)
-        self.name = name
+        self.name, self.split = name, split
+        linear = partial(Linear, scheme="same") if split else nn.Linear
         parts: list[nn.Module] = []
         for fan_in, fan_out in zip(self.widths, self.widths[1:], strict=False):
-            parts += [nn.Linear(fan_in, fan_out, dtype=dtype), nn.Sigmoid()]
+            parts += [linear(fan_in, fan_out, dtype=dtype), nn.Sigmoid()]
         self.layers = nn.Sequential(*parts)
 
     def forward(self, x: Any) -> Tensor:
@@ -93,6 +99,24 @@ class SigmoidMLP(nn.Module):
         parameters = list(self.parameters())
         return list(zip(parameters[::2], parameters[1::2], strict=True))
 
+    def again(self, split: bool) -> SigmoidMLP:
+        """The same network, split among the ranks or whole on each; all ranks call it."""
+        dtype = next(self.parameters()).dtype
+        made = SigmoidMLP(self.widths, self.lr, self.momentum, self.name, dtype, split)
+        made.load_state_dict(self.state_dict())
+        return made
+
+    def owner_of(self, layer: int, node: int) -> int:
+        """The rank that computes a node, and has the weights of the links that lead to it.
+
+        Layers count from 0, the inputs, which no rank owns; nodes count from 0.
+
+        >>> SigmoidMLP([240, 20, 3], split=True).owner_of(1, 19)
+        0
+        """
+        whole("owner_of", "layer", layer, 1, len(self.widths) - 1)
+        return owner_of(node, self.widths[layer], None if self.split else 1)
+
     def randomize(self) -> None:
         """Draw all weights and biases anew, from the generator that `tg.manual_seed` seeds."""
         for layer in self.layers:
@@ -107,11 +131,13 @@ class SigmoidMLP(nn.Module):
         everything is drawn.
         """
         dtype = next(self.parameters()).dtype
-        altered = SigmoidMLP(widths, self.lr, self.momentum, self.name, dtype)
+        altered = SigmoidMLP(widths, self.lr, self.momentum, self.name, dtype, self.split)
         if len(altered.widths) == len(self.widths):
-            for old, new in zip(self.parameters(), altered.parameters(), strict=True):
+            before, after = self.state_dict(), altered.state_dict()
+            for old, new in zip(before.values(), after.values(), strict=True):
                 kept = tuple(slice(min(sizes)) for sizes in zip(old.shape, new.shape, strict=True))
-                new.value[kept] = old.value[kept]
+                new[kept] = old[kept]
+            altered.load_state_dict(after)
         return altered
 
     def fit(self, data: ArrayDataset, epochs: int = 1, seed: int = 0) -> list[dict[str, Any]]:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -70,7 +71,8 @@ from tinygraph.recipes.srcnn_samples import (
 )
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder, save_arrays
+from tinygraph.threads import one_blas_thread
+from tinygraph.training import Log, Progress, RunFolder, save_arrays
 
 
 @dataclass
@@ -199,35 +201,38 @@ def collect(config: Config, data_dir: Folder) -> Collections:
     return found
 
 
-class MeasuredProgress(Progress):
-    """Shows how a training goes; after each epoch PSNR and SSIM go into its row of the log.
+class Measuring(Log):
+    """After each epoch PSNR and SSIM go into its row of the log, before another log is told of it.
 
-    The parameters of the best PSNR so far are kept as the run's best.
+    The parameters of the best PSNR so far are kept as the run's best.  `rows` are those of the run
+    that goes on.
     """
 
-    def __init__(self, shown: Progress, task: Task, run: RunFolder) -> None:
-        super().__init__(lines=False, bar=False)
-        self.shown, self.task, self.run = shown, task, run
+    def __init__(self, task: Task, run: RunFolder, rows: list[dict[str, Any]]) -> None:
+        self.task, self.run, self.rows = task, run, rows
+        self.told = task.log or Log()
+        self.best = 0.0
 
-    def start(self, batches: int | None) -> None:
-        self.shown.start(batches)
+    def begin(self, trainer: Any, loader: Any) -> None:
+        past = [row for row in self.rows if row["epoch"] <= trainer.epoch]
+        self.best = max([row.get("psnr", 0.0) for row in past], default=0.0)
+        self.told.begin(trainer, loader)
 
-    def advance(self) -> None:
-        self.shown.advance()
+    def batch(self, trainer: Any, loss: float) -> None:
+        self.told.batch(trainer, loss)
 
-    def epoch(self, row: Mapping[str, Any], epochs: int | None) -> None:
+    def epoch(self, trainer: Any, row: dict[str, Any]) -> None:
         network, pictures = self.task.network, self.task.data.validation
-        found = means(measure(network, pictures, self.task.config.scale))
-        rows = self.run.rows()[:-1]
-        whole = {**row, **found}
-        self.run.keep_rows(len(rows))  # the last row again, with what was measured
-        self.run.append(whole)
-        if all(found["psnr"] > past.get("psnr", 0.0) for past in rows):
+        scale = self.task.config.scale
+        with one_blas_thread() if self.task.config.shards else nullcontext():
+            row |= means(measure(network, pictures, scale))
+        if row["psnr"] > self.best:
+            self.best = row["psnr"]
             save_arrays(self.run.best, network.state_dict())
-        self.shown.epoch(whole, epochs)
+        self.told.epoch(trainer, row)
 
     def close(self) -> None:
-        self.shown.close()
+        self.told.close()
 
 
 class Srcnn(Recipe):
@@ -288,7 +293,8 @@ class Srcnn(Recipe):
         return means(measure(network, test, config.scale))
 
     def fit(self, task: Task, run: RunFolder, progress: Progress) -> dict[str, Any]:
-        return super().fit(task, run, MeasuredProgress(progress, task, run))
+        rows = run.rows() if run.epochs_done else []
+        return super().fit(replace(task, log=Measuring(task, run, rows)), run, progress)
 
     def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
         write_json_parameters(task.network, run.path / "parameters.json")

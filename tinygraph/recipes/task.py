@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.device import Device, get_device
+from tinygraph.training import Log
 
 Folder: TypeAlias = str | Path | None  # of data files; None: where they usually are
 TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
@@ -44,6 +45,7 @@ class Task:
     data: Any  # a Data
     network: Any
     data_dir: Folder = None
+    log: Log | None = None  # what is told how the training goes
     compiled: Any = None  # what runs through a plan, where a recipe compiles without a Trainer
 
 

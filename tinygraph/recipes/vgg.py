@@ -13,7 +13,9 @@ it would change the variance that the norm sees in training, but not in evaluati
 convolution scores the classes at each place and the mean over all places is the logit; no linear
 layer ties the network to one size of images.
 
-With `residual=True` the convolutions of a stage go into pre-activation blocks
+With `hidden` widths the head is that of the first VGGs, flatten - (linear - ReLU - dropout) for
+each width - linear (N, K): most of the parameters are there then, which is what model parallel
+layers are for.  With `residual=True` the convolutions of a stage go into pre-activation blocks
 
     y = shortcut(x) + f(x),   f = norm - ReLU - conv 3x3 - norm - ReLU - conv 3x3
 
@@ -28,7 +30,7 @@ Li, Chen, Hu, Yang, "Understanding the disharmony between dropout and batch norm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, ShapeError
@@ -42,11 +44,14 @@ def vgg(
     convolutions: int = 1,
     dropout: float = 0.0,
     residual: bool = False,
+    hidden: Sequence[int] = (),
+    linear: Callable[[int, int], nn.Module] = nn.Linear,
 ) -> nn.Sequential:
     """The network for images (C, H, W), with one stage for each width, the channels after it.
 
     A stage has so many `convolutions`, or residual blocks of two each; `dropout` comes before the
-    1x1 convolution.  From (N, C, H, W) to logits (N, K); its parts are stage1, stage2, ..., head.
+    1x1 convolution, or after each `hidden` layer, which `linear` makes of its input and output
+    features.  From (N, C, H, W) to logits (N, K); its parts are stage1, stage2, ..., head.
 
     Raises
     ------
@@ -83,14 +88,29 @@ def vgg(
             channels = wide
         stages[f"stage{number}"] = nn.Sequential(*layers, nn.MaxPool2d(2))
     last = [nn.BatchNorm2d(channels), nn.ReLU()] if residual else []  # blocks end in a convolution
-    stages["head"] = nn.Sequential(
-        *last,
-        nn.Dropout(dropout),
-        nn.Conv2d(channels, classes, 1),
-        nn.GlobalAvgPool2d(),
-        nn.Flatten(),
-    )
+    if hidden:
+        height, width = (size // 2 ** len(widths) for size in (height, width))
+        head = fully_connected(channels * height * width, hidden, classes, dropout, linear)
+    else:
+        score = nn.Conv2d(channels, classes, 1)
+        head = [nn.Dropout(dropout), score, nn.GlobalAvgPool2d(), nn.Flatten()]
+    stages["head"] = nn.Sequential(*last, *head)
     return nn.Sequential(stages)
+
+
+def fully_connected(
+    features: int,
+    hidden: Sequence[int],
+    classes: int,
+    dropout: float,
+    linear: Callable[[int, int], nn.Module],
+) -> list[nn.Module]:
+    """Hidden layers, then the scores: (N, C, H, W) with so many features to (N, classes)."""
+    layers: list[nn.Module] = [nn.Flatten()]
+    for wide in hidden:
+        layers += [linear(features, wide), nn.ReLU(), nn.Dropout(dropout)]
+        features = wide
+    return [*layers, nn.Linear(features, classes)]
 
 
 def plain(channels: int, wide: int) -> list[nn.Module]:

@@ -5,20 +5,24 @@ from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
+from tinygraph.training.log import Log
 from tinygraph.training.metrics import accuracy
 from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.stopping import Stopped, parse_duration
+from tinygraph.training.tensorboard import TensorBoard
 from tinygraph.training.trainer import Trainer
 
 __all__ = [
     "CheckpointWarning",
     "DivergenceError",
+    "Log",
     "Profile",
     "Progress",
     "RunFolder",
     "Stopped",
+    "TensorBoard",
     "Trainer",
     "accuracy",
     "environment",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -76,11 +76,21 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
     >>> tg.training.evaluate(tg.nn.Sequential(), tg.data.DataLoader(data, 2), tg.mse_loss)
     {'loss': 3.0}
     """
-    means = Means()
     with mode(model, training=False), no_grad():
-        for inputs, labels in batches(model, loader):
-            output, target = forward(model, inputs, labels)
-            means.add(*outcome(loss(output, target), output, target), len(inputs))
+        return mean_of(look(model, *batch, loss) for batch in batches(model, loader))
+
+
+def look(model: Module, inputs: Any, labels: Any, loss: Loss) -> tuple[float, int | None, int]:
+    """Mean loss, right answers and samples of a batch."""
+    output, target = forward(model, inputs, labels)
+    return *outcome(loss(output, target), output, target), len(inputs)
+
+
+def mean_of(found: Iterable[tuple[float, int | None, int]]) -> dict[str, float]:
+    """The means over all samples, from those of batches; ArgumentError for no sample."""
+    means = Means()
+    for each in found:
+        means.add(*each)
     if not means.samples:
         raise ArgumentError("evaluate", "loader", "at least one sample", "none")
     return means.result()

@@ -5,6 +5,8 @@ N samples, C classes; logits (N, C, D...), labels (N, D...)
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -57,3 +59,21 @@ def accuracy(logits: Any, labels: Any) -> float:
     """
     size = np.size(labels)
     return correct(logits, labels) / size if size else float("nan")
+
+
+def best_of(best: dict[str, Any] | None, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The better of the best epoch so far and another one, by what was measured on held-out data.
+
+    Of equal ones the first; the same object where it stays.
+
+    >>> best_of({"epoch": 1, "validation_loss": 0.5}, {"epoch": 2, "validation_loss": 0.25})
+    {'epoch': 2, 'validation_loss': 0.25}
+    """
+    name = "validation_accuracy" if "validation_accuracy" in row else "validation_loss"
+    value = row.get(name, math.nan)
+    if not math.isfinite(value):
+        return best
+    sign = 1 if name == "validation_accuracy" else -1
+    if best is None or sign * value > sign * best[name]:
+        return {"epoch": row["epoch"], name: value}
+    return best

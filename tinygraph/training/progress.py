@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tinygraph.distributed import leads
+
 
 class Progress:
     """Show how a training goes.
@@ -58,6 +60,16 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def shown(progress: Progress | bool | None) -> Progress:
+    """What a Trainer shows: what it was given, else lines and a bar; nothing for False.
+
+    Of the ranks of a launch only the first one shows anything by itself.
+    """
+    if isinstance(progress, Progress):
+        return progress
+    return Progress() if progress is not False and leads() else Progress(lines=False, bar=False)
 
 
 def describe(row: Mapping[str, Any], epochs: int | None) -> str:

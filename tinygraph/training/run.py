@@ -9,6 +9,9 @@ checkpoints/            what a stopped training goes on from (checkpoints.py)
 backups/                dated copies of the parameters
 result.json             the metrics on the test data, once there are any
 tuning.json             tiles and threads of a compiled training, where they were tuned
+
+Of the ranks of a launch only the first one touches the folder.  All of them call the same methods:
+what is read is told to the others, and so is a failure.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.sealed import (
     load_arrays,
@@ -64,6 +68,9 @@ class RunFolder:
         self.path = Path(path).expanduser()
         self.config: dict[str, Any] = {}
         self.opened = False
+        from_first(self._make)
+
+    def _make(self) -> None:
         with writing(self.path):
             taken = self.path.exists() and not self.path.is_dir()
             if taken or (self.path.is_dir() and any(self.path.iterdir())):
@@ -82,17 +89,21 @@ class RunFolder:
     @classmethod
     def new(cls, recipe: str, root: str | Path = "runs") -> RunFolder:
         """A folder ROOT/RECIPE-DATE-TIME, with a counter behind it where that one is taken."""
-        stem = f"{recipe}-{datetime.now():%Y%m%d-%H%M%S}"
-        path = Path(root) / stem
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            for count in range(2, 1000):
-                try:
-                    path.mkdir()  # of two runs that start at once, one gets it
-                    break
-                except FileExistsError:
-                    path = Path(root) / f"{stem}-{count}"
-        return cls(path)
+
+        def make() -> str:
+            stem = f"{recipe}-{datetime.now():%Y%m%d-%H%M%S}"
+            path = Path(root) / stem
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                for count in range(2, 1000):
+                    try:
+                        path.mkdir()  # of two runs that start at once, one gets it
+                        break
+                    except FileExistsError:
+                        path = Path(root) / f"{stem}-{count}"
+            return str(path)
+
+        return cls(from_first(make))
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -106,7 +117,7 @@ class RunFolder:
         run = cls.__new__(cls)
         run.opened = True
         run.path = Path(path).expanduser()
-        if not run.path.is_dir():
+        if not from_first(run.path.is_dir):
             raise CheckpointError(
                 "run folder",
                 str(run.path),
@@ -131,12 +142,12 @@ class RunFolder:
     def resume_command(self) -> str:
         """What goes on with this run; the recipe of a file has to be named."""
         file = self.config.get("file")
-        return f"tinygraph train {f'{file} ' if file else ''}--resume {self.path}"
+        return f"{launched_by()}tinygraph train {f'{file} ' if file else ''}--resume {self.path}"
 
     @property
     def epochs_done(self) -> int:
         """The last epoch that the log has a row of; 0 before the first."""
-        rows = self.rows() if (self.path / "log.jsonl").exists() else []
+        rows = self.rows() if self._has("log.jsonl") else []
         return int(rows[-1].get("epoch", len(rows))) if rows else 0
 
     @property
@@ -149,7 +160,7 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """Whether the training came to its end: then there is a result.json."""
-        return (self.path / "result.json").exists()
+        return self._has("result.json")
 
     def files(self) -> list[Path]:
         """What a user may want to look at: every file but the checkpoints."""
@@ -161,12 +172,13 @@ class RunFolder:
     def write_config(self, config: Mapping[str, Any]) -> Path:
         """Write config.json."""
         self.config = dict(config)
-        return write_json(self.path / "config.json", self.config)
+        return self._write_json("config.json", self.config)
 
     def lengthen(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ask for more: what the run came to is no longer its result."""
         self.write_config({**self.config, "settings": dict(settings)})
-        (self.path / "result.json").unlink(missing_ok=True)
+        if leads():
+            (self.path / "result.json").unlink(missing_ok=True)
 
     def write_environment(self, **facts: Any) -> Path:
         """Write environment.json: what `environment()` finds, and further facts such as seeds.
@@ -175,8 +187,7 @@ class RunFolder:
         bits of a result may depend.
         """
         now = {**environment(), **facts}
-        path = self.path / "environment.json"
-        if self.opened and path.exists():
+        if self.opened and self._has("environment.json"):
             first = self.environment()
             now, new = first, now
             now.setdefault("resumed", []).append(new)
@@ -185,18 +196,20 @@ class RunFolder:
             if changed:
                 text = f"{', '.join(changed)} changed since the run began: its bits may change too"
                 warnings.warn(text, stacklevel=2)
-        return write_json(path, now)
+        return self._write_json("environment.json", now)
 
     def write_result(self, result: Mapping[str, Any]) -> Path:
         """Write result.json."""
-        return write_json(self.path / "result.json", dict(result))
+        return self._write_json("result.json", dict(result))
 
     def write_tuning(self, choices: Sequence[Mapping[str, Any]]) -> Path:
         """Replace tuning.json: the choices of a tuned training."""
-        return write_json(self.path / "tuning.json", {"choices": list(choices)})
+        return self._write_json("tuning.json", {"choices": list(choices)})
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a line to log.jsonl; a number that is not finite becomes null, as JSON has none."""
+        if not leads():
+            return
         plain = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in row.items()
@@ -209,15 +222,31 @@ class RunFolder:
 
     def save_parameters(self, arrays: Mapping[str, Any]) -> Path:
         """Replace parameters.safetensors, in one step."""
-        return save_arrays(self.path / "parameters.safetensors", arrays)
+        return self._save(self.path / "parameters.safetensors", arrays)
+
+    def save_best(self, arrays: Mapping[str, Any]) -> Path:
+        """Replace the best parameters, in one step."""
+        return self._save(self.best, arrays)
+
+    def back_up(self, arrays: Mapping[str, Any]) -> Path:
+        """Keep parameters among the `backups`, with date and time for a name."""
+        name = f"parameters-{datetime.now():%Y%m%d-%H%M%S}.safetensors"
+        return self._save(self.path / "backups" / name, arrays)
+
+    def _save(self, path: Path, arrays: Mapping[str, Any]) -> Path:
+        return save_arrays(path, arrays) if leads() else path
+
+    def _write_json(self, name: str, content: Any) -> Path:
+        path = self.path / name
+        return write_json(path, content) if leads() else path
 
     # ---- reading ----------------------------------------------------------------------------
 
     def keep_rows(self, count: int) -> None:
         """Leave only the first rows of the log, in one step: those before a resume."""
         path = self.path / "log.jsonl"
-        if path.exists():
-            lines = self._read(path).split("\n")[:-1]  # a whole line ends in a newline
+        if leads() and path.exists():
+            lines = _text(path).split("\n")[:-1]  # a whole line ends in a newline
             write_atomically(path, "".join(f"{line}\n" for line in lines[:count]).encode())
 
     def load_parameters(self, best: bool = False) -> dict[str, Array]:
@@ -234,11 +263,11 @@ class RunFolder:
 
     def result(self) -> dict[str, Any]:
         """What result.json says; nothing before there is one."""
-        return self._read_json("result.json") if (self.path / "result.json").exists() else {}
+        return self._read_json("result.json") if self._has("result.json") else {}
 
     def tuning(self) -> Any:
         """The choices in tuning.json; none before there are any."""
-        found = self._read_json("tuning.json") if (self.path / "tuning.json").exists() else {}
+        found = self._read_json("tuning.json") if self._has("tuning.json") else {}
         return found.get("choices", [])
 
     def rows(self) -> list[dict[str, Any]]:
@@ -262,15 +291,22 @@ class RunFolder:
             raise CheckpointError("run folder", str(path), "a JSON object", type(content).__name__)
         return content
 
+    def _has(self, name: str) -> bool:
+        return bool(from_first((self.path / name).exists))
+
     def _read(self, path: Path) -> str:
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            got = reason(error) if isinstance(error, OSError) else str(error)
-            raise CheckpointError(
-                "run folder",
-                str(path),
-                "a file that a run wrote",
-                got,
-                "name a folder that `tinygraph train` wrote",
-            ) from None
+        return str(from_first(lambda: _text(path)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        got = reason(error) if isinstance(error, OSError) else str(error)
+        raise CheckpointError(
+            "run folder",
+            str(path),
+            "a file that a run wrote",
+            got,
+            "name a folder that `tinygraph train` wrote",
+        ) from None

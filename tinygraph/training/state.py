@@ -2,7 +2,8 @@
 
     parameters            parameters and buffers of the model, by name
     optimizer             its state_dict: settings, and arrays and numbers by parameter name
-    order                 the order of the samples in the epoch under way
+    order                 the order of the samples in the epoch under way; a long one as four words,
+                          its SHA-256
     schedule, generator, loader, means, best, epoch, steps, seconds, epoch_seconds
                           plain values
 
@@ -11,6 +12,7 @@ JSON keeps Python's floats to the last bit.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from types import NoneType
@@ -23,6 +25,8 @@ from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.saving import BAD_DOCUMENT, packed, unpacked
 from tinygraph.shapes import Array
+
+LONGEST_ORDER = 1_000_000  # samples: one of 100 million is 800 MB
 
 # What a state must hold, and of which kind.
 _STATE: Mapping[str, Any] = {
@@ -48,8 +52,30 @@ def pack(
     order: Array,
 ) -> dict[str, Array]:
     """One mapping of arrays; `parameters` and `optimizer` are state_dicts."""
-    order = np.asarray(order, np.int64)
-    return packed({**document, "parameters": parameters, "optimizer": optimizer, "order": order})
+    kept = kept_order(order)
+    return packed({**document, "parameters": parameters, "optimizer": optimizer, "order": kept})
+
+
+def kept_order(order: Array) -> Array:
+    """What a checkpoint holds of an order (N,): int64, itself or its SHA-256."""
+    kept = np.asarray(order, np.int64)
+    if len(kept) <= LONGEST_ORDER:
+        return kept
+    digest = hashlib.sha256(np.ascontiguousarray(kept, "<i8").data).digest()  # of any machine
+    return np.frombuffer(digest, "<i8").astype(np.int64)
+
+
+def require_order(kept: Array, order: Array) -> None:
+    """CheckpointError unless a checkpoint is of this order; old ones hold a long one itself."""
+    if np.array_equal(kept, order) or np.array_equal(kept, kept_order(order)):
+        return
+    raise CheckpointError(
+        "resume",
+        "train_loader",
+        "the order of samples of the run",
+        "another one",
+        "give the loader the dataset and the seed of the run",
+    )
 
 
 def unpack(

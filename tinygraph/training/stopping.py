@@ -7,9 +7,13 @@ import re
 import signal
 import threading
 import time
-from typing import Any
+from collections.abc import Sized
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tinygraph.checks import number, whole
+from tinygraph.distributed import leads, world
 from tinygraph.errors import ArgumentError
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -37,14 +41,17 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def require_end(epochs: int | None, duration: float | None) -> None:
-    """ArgumentError for a training that has no end, or one that cannot be."""
+def require_training(loader: Sized, epochs: int | None, duration: float | None) -> None:
+    """ArgumentError for a training without batches, without an end, or with one that cannot be."""
     if epochs is None and duration is None:
         raise ArgumentError("fit", "epochs", "a number, or a duration", "neither")
     if epochs is not None:
         whole("fit", "epochs", epochs)
     if duration is not None:
         number("fit", "duration", duration, above=0)
+    if not len(loader):
+        way_out = "give more samples, or a smaller batch size where drop_last is set"
+        raise ArgumentError("fit", "train_loader", "at least one batch", "none", way_out)
 
 
 class Clock:
@@ -59,6 +66,25 @@ class Clock:
 
     def over(self) -> bool:
         return self._duration is not None and self.now() >= self._duration
+
+
+class Asked(NamedTuple):
+    """What is to be done between two batches."""
+
+    signal: int  # the number of one that asks to stop; 0 for none
+    over: bool  # the time is over
+    save: bool
+    back_up: bool
+
+    @classmethod
+    def together(cls, signal: int, over: bool, save: bool, back_up: bool) -> Asked:
+        """One answer for all ranks: a signal may come to any of them, the first has the clock."""
+        ranks = world()
+        if ranks.size == 1:
+            return cls(signal, over, save, back_up)
+        own = [signal, over, save, back_up] if leads() else [signal, 0, 0, 0]
+        found = ranks.all_reduce(np.array(own, np.int64), "max")
+        return cls(int(found[0]), *map(bool, found[1:]))
 
 
 class Stopped(KeyboardInterrupt):

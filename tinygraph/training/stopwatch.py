@@ -206,6 +206,10 @@ class CountedMemory(Memory):
         self.contiguous = inner.contiguous
         self.empty, self.zeros = self._empty, self._zeros
 
+    @property
+    def workers(self) -> int:
+        return self.inner.workers
+
     def _empty(self, shape: Shape, dtype: Any) -> Array:
         return self._count(self.inner.empty(shape, dtype))
 

@@ -11,29 +11,29 @@ that was not.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tinygraph.checks import number, one_of
 from tinygraph.data import DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.distributed import arrays_from_first, from_first
+from tinygraph.errors import ArgumentError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.random import default_generator
-from tinygraph.sealed import save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.training.checkpoints import Checkpoints
-from tinygraph.training.evaluation import Loss, Means, batches, evaluate, forward, mode
-from tinygraph.training.progress import Progress
+from tinygraph.training.evaluation import Loss, Means, forward, mode
+from tinygraph.training.log import Log, checked_log
+from tinygraph.training.make_step import make_step
+from tinygraph.training.metrics import best_of
+from tinygraph.training.progress import Progress, shown
 from tinygraph.training.rehearsal import rehearse
 from tinygraph.training.run import RunFolder
-from tinygraph.training.state import pack, restore
-from tinygraph.training.step import make_step, require_finite
-from tinygraph.training.stopping import Clock, Stopped, StopSignal, require_end
+from tinygraph.training.state import pack, require_order, restore
+from tinygraph.training.step import require_finite
+from tinygraph.training.stopping import Asked, Clock, Stopped, StopSignal, require_training
 
 
 class Trainer:
@@ -50,6 +50,8 @@ class Trainer:
         Where the log, the parameters and the checkpoints go.
     progress : Progress or bool, optional
         What is shown on the way; by default lines, and a bar on a terminal.  False: nothing.
+    log : Log, optional
+        What is told on the way, such as a `TensorBoard`.
     schedule : Schedule, optional
         Of the learning rate; after an epoch it sees the validation loss.
     schedule_each : {"epoch", "batch"}
@@ -74,6 +76,10 @@ class Trainer:
     tune : bool
         With `compile`, on the cpu: measure tiles and threads at the first step with a batch of some
         size, and keep the fastest.  The run folder records the choice; a resumed run takes it.
+    shards : int, optional
+        Compute each batch in so many parts, whose gradients are added in a fixed order: the results
+        have the same bits on any number of ranks, see `tg.distributed.data_parallel`.  By default
+        none in one process; under a launcher as many as ranks, rounded up to a power of two.
 
     Raises
     ------
@@ -112,6 +118,7 @@ class Trainer:
         *,
         run: RunFolder | None = None,
         progress: Progress | bool | None = None,
+        log: Log | None = None,
         schedule: Schedule | ReduceLROnPlateau | None = None,
         schedule_each: str = "epoch",
         clip_norm: float | None = None,
@@ -120,6 +127,7 @@ class Trainer:
         capture: bool | None = None,
         compile: bool = False,
         tune: bool = False,
+        shards: int | None = None,
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -129,10 +137,8 @@ class Trainer:
         self.schedule_each = one_of("Trainer", "schedule_each", schedule_each, ("epoch", "batch"))
         self.checkpoint_every = checkpoint_every
         self.backup_every = backup_every
-        if isinstance(progress, Progress):
-            self.progress = progress
-        else:
-            self.progress = Progress(lines=False, bar=False) if progress is False else Progress()
+        self.progress = shown(progress)
+        self.log = checked_log(log)
         self.epoch = self.steps = 0
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
@@ -147,6 +153,7 @@ class Trainer:
             capture=capture,
             compile=compile,
             tune=tune,
+            shards=shards,
         )
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
@@ -192,15 +199,7 @@ class Trainer:
         CheckpointError
             The run folder cannot be written, or the loader is not that of the resumed run.
         """
-        require_end(epochs, duration)
-        if not len(train_loader):
-            raise ArgumentError(
-                "fit",
-                "train_loader",
-                "at least one batch",
-                "none",
-                "give more samples, or a smaller batch size where drop_last is set",
-            )
+        require_training(train_loader, epochs, duration)
         self._take_up(train_loader)
         last = math.inf if epochs is None else self.epoch + epochs
         rows = []
@@ -208,13 +207,18 @@ class Trainer:
         clock = Clock(self.seconds, duration)
         try:
             with StopSignal() as signal:
-                while self.epoch < last and not clock.over():
+                self._step.begin(train_loader)
+                self.log.begin(self, train_loader)
+                asked = self._ask(clock, signal)
+                while self.epoch < last and not asked.over:
                     rows.append(self._one_epoch(train_loader, validation_loader, clock, signal))
                     self.progress.epoch(rows[-1], epochs and int(last))
-                    self._stop_if_asked(train_loader, signal)  # it came while validating
+                    asked = self._ask(clock, signal)
+                    self._stop_if_asked(train_loader, asked)  # it came while validating
         finally:
             self.seconds = clock.now()
             self.progress.close()
+            self.log.close()
         return rows
 
     def step(self, inputs: Array, labels: Array) -> tuple[float, int | None]:
@@ -255,17 +259,19 @@ class Trainer:
         """What is left of the epoch under way; its row of the log."""
         started = clock.now() - self._epoch_seconds
         with mode(self.model, training=True):
-            for inputs, labels in batches(self.model, loader):
+            for inputs, labels in self._step.batches(loader):
                 loss, right = self.step(inputs, labels)
                 require_finite(loss, self.epoch + 1, loader.position)
-                self._means.add(loss, right, len(inputs))
+                self._means.add(loss, right, self._step.samples)
                 self.steps += 1
+                self.log.batch(self, loss)
                 if self.schedule is not None and self.schedule_each == "batch":
                     self.schedule.step()
                 self.progress.advance()
                 self.seconds, self._epoch_seconds = clock.now(), clock.now() - started
-                self._between_batches(loader, signal)
-                if clock.over():
+                asked = self._ask(clock, signal)
+                self._between_batches(loader, asked)
+                if asked.over:
                     break
         return self._close_epoch(loader, held_out)
 
@@ -275,31 +281,21 @@ class Trainer:
         row: dict[str, Any] = {"epoch": self.epoch}
         row |= self._means.result() if self._means.samples else {}
         if held_out is not None:
-            validation = evaluate(self.model, held_out, self.loss)
+            validation = self._step.evaluate(held_out, self.loss)
             row |= {f"validation_{name}": value for name, value in validation.items()}
         row["seconds"] = self._epoch_seconds
+        before, self.best = self.best, best_of(self.best, row)
+        self.log.epoch(self, row)
         self._means, self._epoch_seconds = Means(), 0.0
         if self.schedule is not None and self.schedule_each == "epoch":
             self.schedule.step(row.get("validation_loss", row.get("loss")))
-        better = self._is_best(row)
         if self.run is not None:
             self.run.append(row)
             self.run.save_parameters(self.model.state_dict())
-            if better:
-                save_arrays(self.run.best, self.model.state_dict())
+            if self.best is not before:
+                self.run.save_best(self.model.state_dict())
             self._save(loader)
         return row
-
-    def _is_best(self, row: dict[str, Any]) -> bool:
-        """Whether no epoch was as good before; then it is remembered."""
-        name = "validation_accuracy" if "validation_accuracy" in row else "validation_loss"
-        if not math.isfinite(row.get(name, math.nan)):
-            return False
-        sign = 1 if name == "validation_accuracy" else -1
-        better = self.best is None or sign * row[name] > sign * self.best[name]
-        if better:
-            self.best = {"epoch": row["epoch"], name: row[name]}
-        return better
 
     # ---- stop and resume --------------------------------------------------------------------
 
@@ -318,7 +314,7 @@ class Trainer:
         """
         if self.run is None:
             raise ArgumentError("resume", "run", "a run folder", "none", "run=...")
-        found = Checkpoints(self.run.checkpoints).newest()
+        found = arrays_from_first(Checkpoints(self.run.checkpoints).newest)
         if found is None:
             self.run.keep_rows(0)
             return 0
@@ -337,8 +333,7 @@ class Trainer:
         """Copy the parameters into the run folder's `backups`, with date and time for a name."""
         if self.run is None:
             raise ArgumentError("back_up", "run", "a run folder", "none", "run=...")
-        name = f"parameters-{datetime.now():%Y%m%d-%H%M%S}.safetensors"
-        return save_arrays(self.run.path / "backups" / name, self.model.state_dict())
+        return self.run.back_up(self.model.state_dict())
 
     def _take_up(self, loader: DataLoader) -> None:
         """Put the loader where the resumed run stood."""
@@ -346,30 +341,31 @@ class Trainer:
             return
         state, order = self._resumed
         loader.load_state_dict(state)
-        if not np.array_equal(order, loader.order(loader.epoch)):
-            raise CheckpointError(
-                "resume",
-                "train_loader",
-                "the order of samples of the run",
-                "another one",
-                "give the loader the dataset and the seed of the run",
-            )
+        require_order(order, loader.order(loader.epoch))
         self._resumed = None
 
-    def _between_batches(self, loader: DataLoader, signal: StopSignal) -> None:
+    def _ask(self, clock: Clock, signal: StopSignal) -> Asked:
+        """What is to be done between two batches: one decision of all ranks."""
+        kept, now = self.run is not None, clock.now()
+        return Asked.together(
+            signal.received or 0,
+            clock.over(),
+            kept and now - self._saved_at >= self.checkpoint_every,
+            kept and bool(self.backup_every and now - self._backed_up_at >= self.backup_every),
+        )
+
+    def _between_batches(self, loader: DataLoader, asked: Asked) -> None:
         """Save where it is time to, and stop where a signal came."""
-        self._stop_if_asked(loader, signal)
-        if self.run is None:
-            return
-        if self.backup_every and self.seconds - self._backed_up_at >= self.backup_every:
+        self._stop_if_asked(loader, asked)
+        if asked.back_up:
             self.back_up()
             self._backed_up_at = self.seconds
-        if self.seconds - self._saved_at >= self.checkpoint_every:
+        if asked.save:
             self._save(loader)
 
-    def _stop_if_asked(self, loader: DataLoader, signal: StopSignal) -> None:
+    def _stop_if_asked(self, loader: DataLoader, asked: Asked) -> None:
         """Save and stop where a signal came."""
-        if signal.received is None:
+        if not asked.signal:
             return
         if self.run is None:
             raise KeyboardInterrupt
@@ -377,7 +373,7 @@ class Trainer:
         raise Stopped(
             f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
             f"`{self.run.resume_command}`",
-            signal.received,
+            asked.signal,
         )
 
     def _save(self, loader: DataLoader) -> None:
@@ -397,5 +393,6 @@ class Trainer:
         }
         states = self.model.state_dict(), self.optimizer.state_dict()
         state = pack(document, *states, loader.order(loader.epoch))
-        Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, state)
+        folder = Checkpoints(self.run.checkpoints)
+        from_first(lambda: str(folder.save(self.epoch, self.steps, state)))
         self._saved_at = self.seconds

@@ -10,7 +10,7 @@ that no event enforces gives wrong numbers.  It says nothing about speed.
 """
 
 from cupy import cuda
-from cupy._array import asarray, ascontiguousarray, broadcast_to, empty, ndarray, zeros
+from cupy._array import asarray, ascontiguousarray, broadcast_to, empty, from_dlpack, ndarray, zeros
 from cupy._memory import get_default_memory_pool
 
 __version__ = "14.0.0+rehearsal"
@@ -20,6 +20,7 @@ __all__ = [
     "broadcast_to",
     "cuda",
     "empty",
+    "from_dlpack",
     "get_default_memory_pool",
     "ndarray",
     "zeros",

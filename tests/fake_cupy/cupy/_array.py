@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 
+from cupy._device import current
 from cupy._memory import allocate, as_read_later, is_pinned
 from cupy._stream import get_current_stream, hidden, refuse_while_capturing, waits
 
@@ -48,13 +49,13 @@ class ndarray:
     def data(self):
         # A block of no bytes has no address; a view of no elements has that of its place.
         ptr = self._host.ctypes.data if self._block.raw.size else 0
-        return types.SimpleNamespace(ptr=ptr, device_id=0)
+        return types.SimpleNamespace(ptr=ptr, device_id=current())
 
     @property
     def device(self):
         from cupy.cuda import Device
 
-        return Device(0)
+        return Device()
 
     @property
     def flags(self):
@@ -70,10 +71,8 @@ class ndarray:
 
     def reshape(self, *shape, order="C"):
         shape = shape[0] if len(shape) == 1 else shape
-        view = self._host.view()
-        try:
-            view.shape = shape  # fails where numpy would have to copy
-        except AttributeError:
+        view = self._host.reshape(shape)
+        if view.size and not np.may_share_memory(view, self._host):  # numpy had to copy
             return ascontiguousarray(self).reshape(shape)
         return self._of(view)
 
@@ -142,6 +141,35 @@ class ndarray:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(_REFUSED)
+
+    # ---- for other libraries: the capsule says that the memory is the host's, which it is
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if dl_device not in (None, (2, 0), (1, 0)):
+            raise BufferError(f"no device {dl_device}")
+        if dl_device == (1, 0):
+            if copy is False:
+                raise ValueError("GPU memory cannot be exported to CPU without copy.")
+            return self.get().__dlpack__(max_version=max_version)
+        get_current_stream().run()  # a real stream would be told to wait for this one
+        array = self.copy() if copy else self
+        get_current_stream().run()
+        return array._host.__dlpack__(max_version=max_version)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self.data.ptr, False),
+            "strides": None if self.flags.c_contiguous else self.strides,
+            "version": 3,
+            "stream": 1,  # the legacy default stream
+        }
 
     # ---- what costs a wait or a kernel that nobody sees in the source
 
@@ -229,6 +257,22 @@ def asarray(a, dtype=None, order=None):
     out = empty(host.shape, host.dtype)
     out.set(host)
     return out
+
+
+def from_dlpack(x, *, device=None, copy=None):
+    if isinstance(x, ndarray):
+        return x._of(x._host)
+    if x.__dlpack_device__()[0] != 2:
+        raise BufferError("only memory of the GPU is rehearsed")
+
+    class OfTheHost:  # what the capsule says to numpy
+        __dlpack_device__ = staticmethod(lambda: (1, 0))
+        __dlpack__ = staticmethod(lambda **_: x.__dlpack__(stream=1, max_version=(1, 0)))
+
+    host = np.from_dlpack(OfTheHost)
+    # Memory that another library allocated is no block of this one's.
+    block = types.SimpleNamespace(raw=host.reshape(-1).view(np.uint8))
+    return ndarray(None, _view=host, _base=types.SimpleNamespace(_block=block))
 
 
 def ascontiguousarray(a, dtype=None):

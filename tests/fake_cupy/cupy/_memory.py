@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,6 +11,7 @@ from cupy._stream import ERROR_MEMORY_ALLOCATION, CUDARuntimeError, check, get_c
 
 DEVICE_BYTES = 1 << 32
 _ROUND = 512
+_given = weakref.WeakValueDictionary()  # by address, what cudaMalloc gave and nobody has freed
 _taken = 0  # bytes of the device that cudaMalloc has given out
 
 
@@ -39,10 +41,19 @@ class Memory:
         start = -room.ctypes.data % 256
         self.raw, self.size = room[start : start + size], size
         _taken += size
+        _given[self.raw.ctypes.data] = self.raw
 
     def __del__(self):
         global _taken
         _taken -= self.size
+
+
+def memory_at(address, count):
+    """The bytes that cudaMalloc gave and among which these are, None if there are none."""
+    for start, raw in _given.items():
+        if 0 <= address - start <= raw.size - count:
+            return raw
+    return None
 
 
 class MemoryPointer:

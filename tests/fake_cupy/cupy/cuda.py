@@ -2,6 +2,8 @@
 
 import types
 
+from cupy import _nccl as nccl
+from cupy._device import COUNT, Device
 from cupy._memory import Memory, MemoryPointer, MemoryPool, OutOfMemoryError, using_allocator
 from cupy._module import CNumpyArray, Module, set_attribute
 from cupy._stream import (
@@ -13,7 +15,6 @@ from cupy._stream import (
     Stream,
     get_current_stream,
     get_elapsed_time,
-    synchronize,
 )
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
@@ -28,7 +29,7 @@ runtime = types.SimpleNamespace(
     errorMemoryAllocation=ERROR_MEMORY_ALLOCATION,
     getDeviceProperties=lambda number: {"name": b"rehearsal"},
     driverGetVersion=lambda: 13000,
-    getDeviceCount=lambda: 1,
+    getDeviceCount=lambda: COUNT,
 )
 __all__ = [
     "Device",
@@ -45,6 +46,7 @@ __all__ = [
     "get_elapsed_time",
     "is_available",
     "memory",
+    "nccl",
     "runtime",
     "using_allocator",
 ]
@@ -52,21 +54,3 @@ __all__ = [
 
 def is_available():
     return True
-
-
-class Device:
-    """GPU 0."""
-
-    compute_capability = "90"
-
-    def __init__(self, device=None):
-        self.id = 0
-
-    def synchronize(self):
-        synchronize()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass

@@ -1,0 +1,107 @@
+"""Shards: a batch in parts that are computed one by one, so that nobody can tell who computed them.
+
+    batch of N samples, S shards: shard s has the samples N*s//S ... N*(s+1)//S
+    W ranks: rank r has the shards S*r//W ... S*(r+1)//W, which lie side by side
+
+Of each shard everything follows from its samples, its place in the batch and the state before the
+step: BLAS and plans have one thread, random numbers are those of the whole batch at the place of
+the shard, running statistics start from those before the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any, NamedTuple
+
+from tinygraph.distributed.tree_sum import share
+from tinygraph.errors import GraphError
+from tinygraph.running import Runner
+
+
+class Part(NamedTuple):
+    """A shard of a batch: the samples first ... stop of so many."""
+
+    shard: int
+    first: int
+    stop: int
+    samples: int
+
+    @property
+    def weight(self) -> float:
+        """Its share of the batch."""
+        return (self.stop - self.first) / self.samples
+
+    def within(self, first: int) -> slice:
+        """Where it lies in rows of the batch that begin at `first`."""
+        return slice(self.first - first, self.stop - first)
+
+
+def rows_of(samples: int, shards: int, rank: int, size: int) -> tuple[int, int]:
+    """Where the rows of a rank begin and end in a batch: those of its shards.
+
+    >>> [rows_of(10, 4, rank, 3) for rank in range(3)]
+    [(0, 2), (2, 5), (5, 10)]
+    """
+    first, stop = share(shards, rank, size)
+    return samples * first // shards, samples * stop // shards
+
+
+def parts_of(samples: int, shards: int, rank: int = 0, size: int = 1) -> list[Part]:
+    """The shards of a rank; one may have no sample.
+
+    >>> [tuple(part) for part in parts_of(10, 4, rank=1, size=2)]
+    [(2, 5, 7, 10), (3, 7, 10, 10)]
+    """
+    own = range(*share(shards, rank, size))
+    return [Part(shard, *share(samples, shard, shards), samples) for shard in own]
+
+
+class Shard(Runner):
+    """Stands above everything while one shard of a batch is computed.
+
+    Attributes
+    ----------
+    first_sample : int
+        Where it begins in the batch: random numbers are those of the whole batch.
+    weight : float
+        How much a gradient that backward begins with counts: the shard's share of the batch.
+    threads : int
+        That a plan may have: more would make other sums.
+    of_ranks : tuple of int or None
+        How many samples each rank has, where a layer needs all ranks for a batch.
+    reached : list of Tensor
+        The leaves that have a gradient now.
+    completed : function of a leaf or None
+        Told of each of them.
+    """
+
+    threads = 1
+
+    def __init__(
+        self,
+        part: Part,
+        leaves: Container[Any],
+        before: int = 0,
+        of_ranks: tuple[int, ...] | None = None,
+        completed: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.first_sample, self.weight = before + part.first, part.weight  # of more than a batch
+        self.leaves, self.of_ranks, self.completed = leaves, of_ranks, completed
+        self.reached: list[Any] = []
+
+    def complete(self, leaf: Any) -> None:
+        """A leaf has its gradient: one that nobody adds up over the shards would be wrong."""
+        if leaf not in self.leaves:
+            expected = "gradients of the parameters of `model` alone"
+            got = f"one of {leaf.name or 'a leaf'} {leaf.shape}"
+            way_out = "give data_parallel the module that holds it, or a list of all leaves"
+            raise GraphError("data_parallel", "fn", expected, got, way_out)
+        self.reached.append(leaf)
+        self.below.complete(leaf)
+        if self.completed is not None:
+            self.completed(leaf)
+
+    def update(self, optimizer: Any) -> None:
+        """Not here: a gradient is only that of a shard."""
+        way_out = "call optimizer.step() after the function, with the gradients of the batch"
+        raise GraphError("data_parallel", "fn", "gradients, and no update", "an update", way_out)

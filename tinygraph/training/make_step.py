@@ -1,0 +1,76 @@
+"""make_step: which step a Trainer takes, by what it was asked for.
+
+Step            the graph, or with `compile` its plan
+RecordedStep    on a GPU, the same as one CUDA graph
+ShardedStep     with `shards`, and under a launcher of several ranks; on a GPU as two graphs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinygraph.distributed import world
+from tinygraph.errors import ArgumentError
+from tinygraph.nn import Module
+from tinygraph.optim import Optimizer
+from tinygraph.plan import compile as tg_compile
+from tinygraph.tensor import Tensor
+from tinygraph.training.evaluation import device_of
+from tinygraph.training.run import RunFolder
+from tinygraph.training.sharded import ShardedStep
+from tinygraph.training.step import Differentiate, RecordedStep, Step
+
+
+def make_step(
+    model: Module,
+    optimizer: Optimizer,
+    differentiate: Differentiate,
+    run: RunFolder | None,
+    *,
+    clip_norm: float | None,
+    capture: bool | None,
+    compile: bool,
+    tune: bool,
+    shards: int | None,
+) -> Step:
+    """The step that a Trainer was asked for."""
+    if tune and not compile:
+        raise ArgumentError(
+            "Trainer",
+            "tune",
+            "False where compile is not set",
+            True,
+            "compile=True: what is tuned is a plan",
+        )
+    in_shards = shards is not None or world().size > 1
+    if compile:
+        threads = 1 if in_shards else None  # more would add in another order
+        compiled = tg_compile(differentiate, threads=threads, tune=tune)
+        differentiate = compiled if run is None or not tune else _keeping_choices(compiled, run)
+    if in_shards:
+        tuning = compiled.tuning if compile else None
+        return ShardedStep(model, optimizer, differentiate, clip_norm, shards, tuning, capture)
+    if capture is False or (capture is None and device_of(model).on_host):
+        return Step(model, optimizer, differentiate, clip_norm)
+    return RecordedStep(model, optimizer, differentiate, clip_norm, required=capture is True)
+
+
+def _keeping_choices(compiled: Any, run: RunFolder) -> Differentiate:
+    """The same; tiles and threads that it measures stand in the run folder before it is learnt.
+
+    An opened run's choices are taken up: their bits are those that the run began with.
+    """
+    tuning = compiled.tuning
+    if run.opened:
+        tuning.load(run.tuning())
+    written = len(tuning.choices)
+
+    def differentiate(inputs: Any, labels: Any) -> tuple[Tensor, Tensor, Tensor]:
+        nonlocal written
+        found: tuple[Tensor, Tensor, Tensor] = compiled(inputs, labels)
+        if len(tuning.choices) > written:
+            run.write_tuning(tuning.to_list())
+            written = len(tuning.choices)
+        return found
+
+    return differentiate
