@@ -98,6 +98,8 @@ def test_an_illegal_access_is_told_to_whoever_waits_next(rehearsed_cuda, waits):
         wait()
 
 
+# On a GPU it is told too, and all that the process asks of the GPU after it fails.
+@pytest.mark.stand_in
 def test_under_detect_anomaly_an_illegal_access_is_told_by_its_launch(rehearsed_cuda):
     stray, y = Kernel(STRAY, "stray"), filled(rehearsed_cuda, 4)
     with tg.detect_anomaly():

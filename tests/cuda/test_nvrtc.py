@@ -1,5 +1,6 @@
 """Compiling without a GPU: resources, spills, errors with their line, the cache, no NVRTC."""
 
+import ctypes
 import re
 
 import pytest
@@ -256,6 +257,28 @@ def test_what_was_compiled_is_not_compiled_again(monkeypatch):
     resources(Source.read(REVERSE, {"BLOCK": 128}), "reverse<float>", "sm_80")
     resources(Source.read(REVERSE + "//", {"BLOCK": 64}), "reverse<float>", "sm_80")
     assert len(runs) == 5  # name, architecture, macros and text each make another program
+
+
+@pytest.mark.parametrize("version, has_one", [("12.8", False), ("12.9", True), ("13.0", True)])
+def test_a_cache_of_nvrtc_is_passed_by(monkeypatch, version, has_one):
+    """What lies in it comes without the assembler's log; older versions do not know the option."""
+    given = []
+
+    class Library:
+        def __getattr__(self, name):
+            return getattr(library.library(), name)
+
+        def nvrtcCompileProgram(self, program, count, options):
+            given[:] = [option.decode() for option in options]
+            known = [option.encode() for option in given if option != "--no-cache"]
+            return library.library().nvrtcCompileProgram(
+                program, len(known), (ctypes.c_char_p * len(known))(*known)
+            )
+
+    monkeypatch.setattr(compiling, "version", lambda: version)
+    monkeypatch.setattr(compiling, "library", Library)
+    compiling._compile(Source.read(REVERSE, {"BLOCK": 64}), ["reverse<float>"], "sm_90")
+    assert ("--no-cache" in given) == has_one
 
 
 def test_machine_code_knows_its_lines():

@@ -62,16 +62,16 @@ def train(device, make, steps=3):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_training_gives_the_bits_of_the_emulator(name):
+def test_training_gives_the_bits_of_the_emulator(name, as_the_emulator):
     here, model, optimizer = train("cuda", OPTIMIZERS[name])
     there, twin, other = train("emulator", OPTIMIZERS[name])
-    assert here == there
+    as_the_emulator(here, there)
     for key, array in twin.state_dict().items():
-        assert array.tobytes() == model.state_dict()[key].tobytes()
+        as_the_emulator(model.state_dict()[key], array, key)
     mine, theirs = optimizer.state_dict()["state"], other.state_dict()["state"]
     for parameter, state in theirs.items():
         for key, value in state.items():
-            np.testing.assert_array_equal(mine[parameter][key], value)
+            as_the_emulator(mine[parameter][key], value, f"{parameter}: {key}")
 
 
 def test_state_goes_through_a_file(tmp_path):
@@ -223,7 +223,7 @@ def test_limits_that_mean_nothing(limit):
         tg.cuda.set_memory_limit(limit)
 
 
-def test_the_recipe_trains_to_the_parameters_of_the_emulator(tmp_path):
+def test_the_recipe_trains_to_the_parameters_of_the_emulator(tmp_path, as_the_emulator):
     """numba_cnn from its command to the files of its run, through the pinned buffers."""
     found = {}
     for device in ("cuda", "emulator"):
@@ -233,7 +233,7 @@ def test_the_recipe_trains_to_the_parameters_of_the_emulator(tmp_path):
         found[device] = load_arrays(run / "parameters.safetensors")
     assert found["cuda"].keys() == found["emulator"].keys()
     for name, array in found["cuda"].items():
-        assert array.tobytes() == found["emulator"][name].tobytes(), name
+        as_the_emulator(array, found["emulator"][name], name)
 
 
 def test_a_number_goes_to_the_gpu_once():

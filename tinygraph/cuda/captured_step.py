@@ -24,6 +24,7 @@ alone, and that one waits for the current one before the next call.
 
 from __future__ import annotations
 
+import gc
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -80,6 +81,7 @@ class _Captured(Runner):
         self.others: dict[int, Owner] = {}  # optimisers without varying numbers
         self.gradients: list[tuple[Any, Array]] = []  # those that the graph writes, of parameters
         self.host_start, self.start = self._place(2, np.uint64)
+        self.first_stream = default_generator.stream
         self.streams = 0  # of random numbers, in one step
         self.held: list[Any] = []  # whose arrays the graph works on
 
@@ -100,8 +102,9 @@ class _Captured(Runner):
         if device.on_host:
             found: tuple[int, int, Any] = self.below.stream(generator, device)
             return found
-        self.streams += 1
-        return 0, self.streams - 1, self.start
+        taken = generator.next_stream() - self.first_stream
+        self.streams = max(self.streams, taken + 1)
+        return 0, taken, self.start
 
     def varying(self, device: Device, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
         """A place for varying numbers, with those of the step that is recorded."""
@@ -222,7 +225,8 @@ class CapturedStep:
                     if self._eager_steps < self.warm_up:
                         self._eager_steps += 1
                         return self.function(*map(self._tensor, self._inputs))
-                    recording = self._capture()
+                    with _no_collection():
+                        recording = self._capture()
             recording.begin(first)
             recording.graph.launch(self._stream)
             return recording.outputs
@@ -273,6 +277,8 @@ class CapturedStep:
             with suppress(RuntimeError):  # which says of a recording that failed just that
                 self._stream.end_capture()
             raise
+        finally:
+            default_generator.stream = recording.first_stream  # each launch takes its own
         recording.taken = recording.fixed()
         for optimizer in (*recording.owners.values(), *recording.others.values()):
             recording.gradients += [(p, p.grad) for p in optimizer.parameters.values()]
@@ -313,6 +319,18 @@ def capture(function: Callable[..., Any], warm_up: int = WARM_UP) -> CapturedSte
     `Stream.begin_capture`.
     """
     return CapturedStep(function, warm_up)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Garbage waits: of it, pinned memory would wait for its copy, which ends a recording."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _array(value: Any) -> Any:

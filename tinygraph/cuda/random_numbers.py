@@ -9,11 +9,11 @@ from tinygraph.shapes import Array
 _THREADS, _MOST_BLOCKS = 256, 1024
 
 
-def fill_uniform(out: Array, seed: int, stream: int, start: Array) -> None:
-    """Fill an array, which is not empty, with numbers in [0, 1).
+def fill_uniform(out: Array, seed: int, stream: int, start: Array, first: int = 0) -> None:
+    """Fill an array, which is not empty, with numbers in [0, 1): elements first, first + 1, ...
 
     `start` is a null pointer, or holds the seed and stream from which these count.
     """
     grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
     kernel = op_kernel("random", "uniform", out.dtype)
-    kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0, start)
+    kernel(grid, _THREADS, out, out.size, seed, stream, 0, first, start)

@@ -4,6 +4,10 @@ Wrong kernels stand beside right ones.  Each launch has one block of 16 or 32 th
 partly filled warp where the text asks for one.
 """
 
+import signal
+import threading
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -32,6 +36,37 @@ def report_of(body, block=16):
     text += "const int t = threadIdx.x, lane = t % 32; (void)lane;\n" + body + "\n}"
     x, y, z = np.arange(1, 65, dtype=np.float32), np.zeros(64, np.float32), np.zeros(8, np.int32)
     return check(text, 1, block, x, InOut(y), InOut(z), 16)
+
+
+@contextmanager
+def hail(number):
+    """This thread gets a signal thousands of times in a second."""
+    thread, stop = threading.get_ident(), threading.Event()
+
+    def send():
+        while not stop.wait(2e-5):
+            signal.pthread_kill(thread, number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        sender.join()
+
+
+def test_threads_that_give_way_at_any_moment_are_no_finding():
+    """The watchdog makes long threads take turns, also between two steps of one store."""
+    text = """__global__ void k(const float* x, float* y, int n) {
+        float v; v = x[threadIdx.x];
+        for (int i = threadIdx.x; i < n; i += 64) y[i] = v;
+    }"""
+    x, y = np.ones(64, np.float32), np.zeros(1 << 17, np.float32)
+    with hail(signal.SIGURG):
+        for _ in range(3):
+            report = check(text, 1, 64, x, Out(y), y.size)
+            assert report.ok, report.text()
 
 
 WRONG_LOCALS = {

@@ -61,6 +61,9 @@ from tinygraph.errors import KernelCompileError
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 VERBOSE = "--ptxas-options=-v"
+# Where there is a driver, NVRTC from 12.9 on has a cache of its own.  What lies there comes with an
+# empty log; ours keeps the log.
+NO_CACHE, HAS_NO_CACHE = "--no-cache", (12, 9)
 # A generic lambda in a function of the device is one too, which NVRTC 13.0 does not see by itself.
 SPACE = "-default-device"
 LINES = "-lineinfo"  # for compute-sanitizer and profilers; the instructions stay the same
@@ -280,6 +283,8 @@ def _compile(
         for name in names:
             must(nvrtc.nvrtcAddNameExpression(program, name.encode()))
         options = [f"-arch={arch}", SPACE, LINES, *source.options, *([VERBOSE] if verbose else [])]
+        if tuple(map(int, version().split("."))) >= HAS_NO_CACHE:
+            options.append(NO_CACHE)
         options += [f"-I{place}" for place in headers()]
         encoded = [option.encode() for option in options]
         status = nvrtc.nvrtcCompileProgram(

@@ -119,7 +119,8 @@ static void on_watchdog(int signal, siginfo_t *info, void *context) {
         schedule_abandon();
     }
     const int kept = errno;
-    if (in_module(w, pc)) tg_nap(); /* the rest of this thread waits on its own stack */
+    const bool amid = tg_observer && tg_observer->amid_a_store && tg_observer->amid_a_store();
+    if (in_module(w, pc) && !amid) tg_nap(); /* the rest of this thread waits on its own stack */
     errno = kept;
 }
 

@@ -252,6 +252,7 @@ typedef struct {
     void (*copied)(void *to, const void *from, size_t size); /* by an exchange */
     void (*shared_array)(const SharedSlot *slot, char *address);
     void (*access)(const void *address, uint32_t size, uint32_t how, Place place);
+    bool (*amid_a_store)(void); /* the current thread may not give way now; NULL: it always may */
     uint64_t (*barrier_reached)(const Fiber *fiber); /* a number for the calls that it is in */
     void (*endless)(Place place);              /* the block does not come to an end */
     /* Note a finding about the thread `tg_current`; `other` is a second one that has to do with it. */

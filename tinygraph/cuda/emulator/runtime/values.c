@@ -189,6 +189,9 @@ static void look_at_stored(void) {
     tg_current = now;
 }
 
+/* Another thread must not ask now: the shadow may not be written yet. */
+static bool amid_a_store(void) { return stored.at.shadow; }
+
 static inline void settle(void) {
     if (stored.at.shadow) look_at_stored();
 }
@@ -320,6 +323,7 @@ void tg_follow_begin(uintptr_t low, uintptr_t high) {
     follower.barrier_passed = barrier_passed;
     follower.warp_met = warp_met;
     follower.access = access;
+    follower.amid_a_store = amid_a_store;
     follower.absent = absent;
     follower.lane_gives = lane_gives;
     follower.lane_takes = lane_takes;
