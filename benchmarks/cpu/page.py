@@ -10,12 +10,15 @@ from typing import Any
 from benchmarks.cpu import aims
 from benchmarks.cpu.measure import Point
 from benchmarks.cpu.plots import draw
-from benchmarks.cpu.sides import SIDES, baseline
-from benchmarks.cpu.workloads import GRID, POINTS, W1, build
+from benchmarks.cpu.sides import BY_LAYERS, SIDES, baseline
+from benchmarks.cpu.workloads import GRID, POINTS, build
+from benchmarks.networks import NETWORKS
 from benchmarks.report import table, write_page
 from benchmarks.timing import Times, digits
 
 WORKLOADS = """\
+- `lenet5`, `resnet18`, `srcnn`, `gpt`: LeNet-5, 64 images of 28x28; ResNet-18 of width 16, 32
+  images of 32x32; SRCNN 9-1-5, 16 crops of 33; a GPT of 2 blocks of 64, 16 windows of 32 characters
 - `w1:N:D`: conv 3x3 with D filters, ReLU, max-pool 2x2, linear; N images of 28x28
 - `w2`: MLP 784-512-512-10 with ReLU; batch 128
 - `w3`: VGG-like, three times two conv 3x3 and max-pool 2x2, 32, 64, 128 channels; 64 images
@@ -49,7 +52,16 @@ def point_lines(point: Point) -> str:
 
 def ratio_table(points: Mapping[str, Point]) -> str:
     """A row for each side, a column for each workload; w1 at the point where all are compared."""
-    names = [name for name in (W1, "w2", "w3", "w4") if name in points]
+    names = [name for name in BY_LAYERS if name in points]
+    return _ratios(points, names)
+
+
+def network_table(points: Mapping[str, Point]) -> str:
+    """The networks that people know: time of the baseline, and the ratio of each side to it."""
+    return _ratios(points, [name for name in NETWORKS if name in points])
+
+
+def _ratios(points: Mapping[str, Point], names: Sequence[str]) -> str:
     rows = []
     for side in _sides(points.values()):
         ratios = [points[name].ratio(side, baseline(name)) for name in names]
@@ -107,10 +119,13 @@ def page_text(
     ]
     if failed:
         parts += ["## Failed", "\n".join(f"- {line}" for line in failed)]
+    if any(name in points for name in NETWORKS):
+        parts += ["## Networks that people know", network_table(points)]
     parts += ["## What should be reached"]
     parts += [f"{len(lost)} of {len(aims.AIMS)} fall short." if lost else "No figure falls short."]
     parts += [table(["what", "side", "measured", "at most", "aim", ""], aims.rows(points))]
-    parts += ["## Ratios", ratio_table(points)]
+    if any(name not in NETWORKS for name in points):
+        parts += ["## Ratios", ratio_table(points)]
     if sum(name in points for name in GRID) > 1:
         parts += ["w1 at batch:filters, ratio to the baseline:", grid_table(points)]
     parts += [f"![{name}]({file})" for file, name in pictures.items()]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.cpu.measure import Measured, Point
 from benchmarks.cpu.sides import baseline
-from benchmarks.cpu.workloads import BATCHES, W1, batch_of
+from benchmarks.cpu.workloads import BATCHES, COMPARED, batch_of
 from benchmarks.report import Plot, draw_lines, new_figure, plain_ticks
 
 MB = 1e6
@@ -45,7 +45,7 @@ def over_batch(
 
 def draw_ratios(points: Mapping[str, Point], path: Path) -> bool:
     """Bars of each side's ratio at the points where all are compared, with the spread."""
-    names = [name for name in (W1, "w2", "w3", "w4") if name in points]
+    names = [name for name in COMPARED if name in points]
     bars = [
         (f"{name}  {side}", ratio)
         for name in names

@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.cpu.workloads import GRID, POINTS, W1
+from benchmarks.cpu.workloads import COMPARED, GRID, POINTS, W1
+from benchmarks.networks import NETWORKS
 
 LIBRARIES = "benchmarks.cpu.libraries"
-PEER_POINTS = (W1, "w2", "w3", "w4")
+BY_LAYERS = (W1, "w2", "w3", "w4")  # written out of single ops
 
 # glibc keeps what a step frees, in pages of 2 MB: fresh memory would cost more than the computing.
 KEEP_MEMORY = {
@@ -43,7 +44,7 @@ class Side:
     peer: str
     module: str
     variant: str = ""
-    points: tuple[str, ...] = PEER_POINTS
+    points: tuple[str, ...] = BY_LAYERS
     threads: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ SIDES = (
     Side(KEPT, "torch", _TORCH, "eager", GRID, variables=KEEP_MEMORY),
     Side(BARE, "torch", _TORCH, "bare", ("w4",), threads=1),
     Side("PyTorch, channels_last", "torch", _TORCH, "channels_last", ("w3",)),
-    Side("torch.compile", "torch", _TORCH, "compiled"),
+    Side("torch.compile", "torch", _TORCH, "compiled", COMPARED),
     Side("JAX jit", "jax", f"{LIBRARIES}.jax_steps"),
     Side("tinygrad", "tinygrad", f"{LIBRARIES}.tinygrad_steps"),
     Side("MyGrad", "mygrad", f"{LIBRARIES}.mygrad_steps"),
@@ -74,7 +75,7 @@ SIDES = (
 SLOW_TO_START = ("torch.compile",)  # left out of a quick run: compiling takes minutes
 
 # The strongest way of the library that most people would use instead.
-BASELINES = {"w1": KEPT, "w2": TORCH, "w3": TORCH, "w4": BARE}
+BASELINES = {**dict.fromkeys(NETWORKS, TORCH), "w1": KEPT, "w2": TORCH, "w3": TORCH, "w4": BARE}
 
 
 def baseline(point: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.networks import Network, weights
+
 
 class NotOffered(Exception):
     """This version of a library does not have what a side needs; the message says what."""
@@ -30,6 +32,20 @@ class Training:
     step: Callable[[], Any]
     value: Callable[[Any], float]
     about: str
+
+
+def built(
+    network: Network, library: Any, tensor: Callable[[Any], Any], device: str = "cpu"
+) -> tuple[Any, Any]:
+    """A module of a library with PyTorch's names, with the weights of all sides; its optimiser."""
+    module = network.build(library)
+    drawn = weights({name: tuple(p.shape) for name, p in module.named_parameters()})
+    state = {name: tensor(array) for name, array in drawn.items()}
+    module.load_state_dict({**module.state_dict(), **state})
+    module.train()
+    module.to(device)
+    kind, settings = network.optimizer
+    return module, getattr(library.optim, kind)(module.parameters(), **settings)
 
 
 def versions(*packages: str) -> str:

@@ -68,7 +68,7 @@ class TestConv2d(OpContract):
         x, w = np.zeros((1, 3, 227, 227), np.float32), np.zeros((2, 3, 11, 11), np.float32)
         assert tg.conv2d(x, w, stride=4).shape == (1, 2, 55, 55)
 
-    def test_no_columns_are_kept_where_the_weights_are_constant(self):
+    def test_the_images_are_not_kept_where_the_weights_are_constant(self):
         x = tg.Tensor(X, requires_grad=True)
         assert tg.conv2d(x, W).saved[2] is None
 

@@ -91,9 +91,10 @@ class TestMaxPool2d(OpContract):
         x = rng.choice([0.0, 1.0, -np.inf, np.inf, np.nan], shape, p=[0.3, 0.3, 0.2, 0.1, 0.1])
         node = tg.Tensor(x, requires_grad=True, device=place)
         y = tg.max_pool2d(node, **problem.kwargs)
-        argmax = y.saved[0]
-        assert argmax.dtype == np.int32
-        np.testing.assert_array_equal(argmax, first_argmax(x, problem))
+        argmax = first_argmax(x, problem)
+        if place != "cpu":  # what a kernel stores, and other kernels read
+            assert y.saved[0].dtype == np.int32
+            np.testing.assert_array_equal(y.saved[0], argmax)
         np.testing.assert_array_equal(y.value, reference.max_pool2d(x, **problem.kwargs))
         g = rng.standard_normal(y.shape)
         y.backward(g)
@@ -105,7 +106,8 @@ class TestMaxPool2d(OpContract):
     def test_a_kernel_of_more_than_256_offsets(self, device):
         x = np.random.default_rng(0).standard_normal((1, 1, 17, 17))
         node = tg.Tensor(x, requires_grad=True, device=device)
-        assert tg.max_pool2d(node, 17).saved[0].item() == int(np.argmax(x))
+        tg.max_pool2d(node, 17).sum().backward()
+        assert np.flatnonzero(node.grad).tolist() == [int(np.argmax(x))]
 
     def test_a_subclass_has_the_kernels_of_its_base(self):
         class OfUsers(tg.max_pool2d(X, 2).op.__class__):

@@ -17,6 +17,7 @@ from tinygraph.ops.arithmetic import minimum as minimum
 from tinygraph.ops.arithmetic import mul as mul
 from tinygraph.ops.arithmetic import pow as pow
 from tinygraph.ops.arithmetic import sub as sub
+from tinygraph.ops.arithmetic import times as _times
 from tinygraph.ops.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
@@ -201,4 +202,5 @@ _spelled = {function: _spelled_as(function) for function in _written.values()}
 globals().update({name: _spelled[function] for name, function in _written.items()})
 
 _above.add_arrays = _Add().launch  # fan-out sums, where kernels make them
+_above.times = _times  # gradients of a part of a batch
 _settle(_written | {"to": _to}, _spelled)

@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
-from tinygraph.memory import Memory
+from tinygraph.memory import Memory, eager_memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to
 from tinygraph.ops.shared.docstrings import documented
@@ -231,6 +232,14 @@ class Minimum(Maximum):
     function: ClassVar[Any] = np.minimum
     wins: ClassVar[Any] = np.less_equal
     slopes: ClassVar[Slopes] = ("First<Minimum>", "xy"), ("Second<Minimum>", "xy")
+
+
+def times(device: Device, array: Array, number: float) -> Array:
+    """array * number, as the array's dtype has it, without a node."""
+    if device.on_host:
+        return np.asarray(array * array.dtype.type(number))
+    factor = device.constant(np.array([number], array.dtype))
+    return Mul().launch(eager_memory((False, False), device), array, factor).reshape(array.shape)
 
 
 _ADD, _SUB, _MUL, _DIV, _POW = Add(), Sub(), Mul(), Div(), Pow()

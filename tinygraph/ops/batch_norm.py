@@ -39,8 +39,9 @@ from tinygraph.ops.shared.normalization import (
     inverse_deviation,
     moments,
     normalized_gradient,
+    sum_over,
 )
-from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -84,7 +85,7 @@ class BatchNorm(Scaled, Op):
         along = _along_channels(x.ndim)
         y = mem.empty(x.shape, x.dtype)
         if self.training:
-            difference, mean, variance = moments(mem, x, _all_but_channels(x.ndim), scratch=y)
+            difference, mean, variance = moments(mem, x, _all_but_channels(x.ndim))
             self._update(named, mean.reshape(-1), variance.reshape(-1), _per_channel(x.shape))
         else:
             mean = named["running_mean"].reshape(along)
@@ -114,17 +115,18 @@ class BatchNorm(Scaled, Op):
         axes, count = _all_but_channels(gy.ndim), _per_channel(gy.shape)
         wants_weight, wants_bias = self.wanted(needs)
         gx = gw = gb = None
-        scratch = mem.empty(gy.shape if needs[0] or wants_weight else (0,), gy.dtype)
-        total = np.sum(gy, axis=axes, keepdims=True)  # (1, C, 1...)
+        each = reduced_shape(gy.shape, axes, keepdims=True)  # (1, C, 1...)
+        through_statistics = self.training and needs[0]
+        if wants_bias or through_statistics:
+            total = sum_over(axes, mem.empty(each, gy.dtype), gy)
+        if wants_weight or through_statistics:
+            product = sum_over(axes, mem.empty(each, gy.dtype), gy, difference)
         if wants_bias:
             gb = total.reshape(-1)
-        if wants_weight or (self.training and needs[0]):
-            np.multiply(gy, difference, out=scratch)
-            product = np.sum(scratch, axis=axes, keepdims=True)
         if wants_weight:
             gw = (product * inv).reshape(-1)
         if needs[0]:
-            gx = scratch
+            gx = mem.empty(gy.shape, gy.dtype)
             if self.training:  # x also acts through the statistics
                 normalized_gradient(gx, gy, difference, inv, total / count, product / count)
             else:

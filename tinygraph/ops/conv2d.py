@@ -9,9 +9,11 @@
 With the windows of x as columns, for each sample and group: y = w @ cols, and therefore
     gw = sum over n of gy @ cols^T       gcols = w^T @ gy, gx = col2im(gcols)       gb = sum of gy
 
-There are three steps of kernels, which `algorithm` chooses:
+numpy does so for a block of images at a time, whose columns stay in a cache, and makes them again
+in backward: see shared/convolution_blocks.py.  There are three steps of kernels, which `algorithm`
+chooses:
 
-    "im2col"           the columns are written to memory, as by numpy; then GEMM (gemm.cuh)
+    "im2col"           the columns are written to memory; then GEMM (gemm.cuh)
     "naive_implicit"   implicit GEMM: the columns are made in shared memory, a panel at a time;
                        KH * KW times less memory, but three divisions for each element
     "implicit"         places of elements in a table; tiles of 32, 64 or 128 filters; sums cut into
@@ -37,13 +39,14 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.im2col import fold, fold_kernel, unfold, unfold_kernel
+from tinygraph.ops.im2col import fold_kernel, unfold_kernel
 from tinygraph.ops.shared.convolution import (
     ConvolutionChoice,
     Sum,
     choose_convolution,
     convolution_launch,
 )
+from tinygraph.ops.shared.convolution_blocks import Convolution, layout_of
 from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
 from tinygraph.ops.shared.sequences import OfSequences, along
@@ -100,35 +103,23 @@ class Conv2d(Op):
         return Spec((x.shape[0], o, *self._windows(x.shape, w.shape).out), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
-        at, (n, g, m, k, p) = self._windows(x.shape, w.shape), self._product(x.shape, w.shape)
-        cols = mem.empty((n, g, k, p), x.dtype)
-        unfold(x, cols, at)
-        y = mem.empty((n, g, m, p), x.dtype)
-        np.matmul(w.reshape(g, m, k), cols, out=y)
-        y = y.reshape(n, g * m, *at.out)
-        if b is not None:
-            y += b[:, None, None]
-        return y, (x.shape, w, cols if True in mem.needs[1:2] else None)
+        y = self._in_blocks(mem, x.shape, w).forward(x, b)
+        return y, (x.shape, w, x if True in mem.needs[1:2] else None)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        x_shape, w, cols = saved
-        n, g, m, k, p = self._product(x_shape, w.shape)
-        gy = gy.reshape(n, g, m, p)
+        x_shape, w, x = saved
         gx = gw = gb = None
-        if needs[0]:
-            gcols = mem.empty((n, g, k, p), gy.dtype)
-            np.matmul(w.reshape(g, m, k).transpose(0, 2, 1), gy, out=gcols)
-            gx = mem.empty(x_shape, gy.dtype)
-            fold(gcols, gx, self._windows(x_shape, w.shape))
-        if needs[1]:
-            each = mem.empty((n, g, m, k), gy.dtype)
-            np.matmul(gy, cols.transpose(0, 1, 3, 2), out=each)  # one product for each sample
-            gw = mem.empty(w.shape, gy.dtype)
-            np.sum(each, axis=0, out=gw.reshape(g, m, k))
+        if needs[0] or needs[1]:
+            blocks = self._in_blocks(mem, x_shape, w)
+            gx, gw = blocks.backward(gy, x if needs[1] else None, needs[0])
         if True in needs[2:]:
-            gb = mem.empty((g * m,), gy.dtype)
-            np.sum(gy.reshape(n, g * m, p), axis=(0, 2), out=gb)
+            gb = mem.empty((len(w),), gy.dtype)
+            np.sum(gy, axis=(0, 2, 3), out=gb)
         return (gx, gw, gb)[: len(needs)]
+
+    def _in_blocks(self, mem: Memory, x: Shape, w: Array) -> Convolution:
+        layout = layout_of(self._windows(x, w.shape), x, w.shape, w.itemsize)
+        return Convolution(mem, layout, self.groups, w)
 
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
@@ -315,7 +306,7 @@ def conv2d(
     algorithm : "implicit", "naive_implicit" or "im2col"
         How the kernels do it: with the windows gathered in shared memory, the same in its simplest
         form, or written out and kept for backward, which needs KH * KW times the memory.  numpy
-        always does the latter.
+        makes and forgets them, a block of images at a time.
 
     Returns
     -------

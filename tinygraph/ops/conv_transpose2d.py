@@ -77,7 +77,7 @@ class ConvTranspose2d(Op):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         conv, gw = convolution(self), None
-        gx, of_conv = conv.forward(mem, gy, w)  # with columns, where w has a gradient too
+        gx, of_conv = conv.forward(mem, gy, w)
         if needs[1]:
             _, gw = conv.backward(mem, x, of_conv, (False, True))
         return gx if needs[0] else None, gw

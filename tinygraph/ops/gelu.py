@@ -6,6 +6,10 @@
     "tanh"   g = (1 + tanh(u)) / 2                                  g' = 2 * g * (1 - g) * u'
              u = sqrt(2 / pi) * (x + 0.044715 * x**3)
 
+Both gates are symmetric, g(x) + g(-x) = 1.  So what is computed is h(a) = g(-a) of a = |x|, which
+has all its digits.  From it come y, max(x, 0) - a * h, and the derivative: d = h - a * g'(a) for
+x <= 0, and 1 - d else.
+
 Source: Hendrycks, Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.
 """
 
@@ -21,14 +25,14 @@ from tinygraph.checks import one_of
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.erf import erfc
+from tinygraph.ops.erf import right_of
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 GATES = ("none", "tanh")
 BLOCK = 8192  # elements; the dozens of steps of a gate then run in cache
-CLOSED = -40.0  # there, and below, the gate is 0 in float64; at 40 it is 1
+CLOSED = 39.0  # from there on h is 0 in float64, too
 
 
 def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]) -> None:
@@ -42,52 +46,59 @@ def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]
 
 @frozen
 class Gelu(Unary, Op):
-    """One by one in blocks, and the gate is kept; in a chain it is computed again."""
+    """One by one in blocks, and the derivative is kept; in a chain it is computed again."""
 
     approximate: str = "none"
 
     def function(self, mem: Memory, x: Array, y: Array) -> None:
-        x = np.maximum(x, CLOSED)  # the limit at -inf is 0, but -inf * 0 is NaN
-        np.multiply(x, self._gate(x), out=y)
+        a = np.minimum(np.abs(x), CLOSED)  # inf * 0 is NaN
+        h, _ = self._closing(a)
+        h *= a
+        np.subtract(np.maximum(x, 0), h, out=y)
 
     def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
-        x = np.minimum(np.maximum(x, CLOSED), -CLOSED)
-        self._gradient(gy, x, self._gate(x), gx)
+        a = np.minimum(np.abs(x), CLOSED)
+        np.multiply(gy, self._derivative(x, a, *self._closing(a)), out=gx)
 
-    def _gate(self, x: Array) -> Array:
+    def _closing(self, a: Array) -> tuple[Array, Array]:
+        """h(a) and g'(a), for 0 <= a <= CLOSED."""
         if self.approximate == "none":
-            return erfc(x * -math.sqrt(0.5)) / 2
-        u = math.sqrt(2 / math.pi) * x * (1 + 0.044715 * x * x)
-        gate: Array = (1 + np.tanh(u)) / 2
-        return gate
+            h, slope = right_of(a * math.sqrt(0.5))
+            h *= 0.5
+            slope *= 1 / math.sqrt(2 * math.pi)
+            return h, slope
+        square = a * a
+        h = (1 - np.tanh(math.sqrt(2 / math.pi) * a * (1 + 0.044715 * square))) * 0.5
+        slope = 2 * h * (1 - h) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * square))
+        return h, slope
 
-    def _gradient(self, gy: Array, x: Array, g: Array, gx: Array) -> None:
-        """From the gate; x is bounded, for inf * 0 is NaN."""
-        if self.approximate == "none":
-            slope = np.exp(x * x / -2) / math.sqrt(2 * math.pi)
-        else:
-            slope = 2 * g * (1 - g) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
-        np.multiply(gy, g + x * slope, out=gx)
+    def _derivative(self, x: Array, a: Array, h: Array, slope: Array) -> Array:
+        """d, or 1 - d where x > 0, as d + (x > 0) * (1 - 2 * d)."""
+        slope *= a
+        d = h - slope
+        other = d * -2
+        other += 1
+        other *= np.greater(x, 0)
+        d += other
+        return d
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        def block(x: Array, y: Array, *gate: Array) -> None:
-            x = np.maximum(x, CLOSED)
-            g = self._gate(x)
-            np.multiply(x, g, out=y)
-            for save in gate:
-                save[...] = g
+        closed, zeros = (np.full(min(BLOCK, x.size), n, x.dtype) for n in (CLOSED, 0))
+
+        def block(x: Array, y: Array, *kept: Array) -> None:
+            # numpy takes the smaller of two arrays in a third of the time of an array and a number
+            a = np.minimum(np.abs(x), closed[: len(x)])
+            h, slope = self._closing(a)
+            np.subtract(np.maximum(x, zeros[: len(x)]), a * h, out=y)
+            for derivative in kept:
+                derivative[...] = self._derivative(x, a, h, slope)
 
         outputs = [mem.empty(x.shape, x.dtype) for _ in range(1 + mem.needs[0])]
         _in_blocks(block, [x], outputs)
-        return outputs[0], (x, outputs[1]) if mem.needs[0] else None
+        return outputs[0], outputs[1] if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
-        def block(x: Array, g: Array, gy: Array, gx: Array) -> None:
-            self._gradient(gy, np.clip(x, CLOSED, -CLOSED), g, gx)
-
-        gx = mem.empty(gy.shape, gy.dtype)
-        _in_blocks(block, [*kept, gy], [gx])
-        return (gx,)
+    def backward(self, mem: Memory, gy: Array, derivative: Any, needs: Needs) -> Gradients:
+        return (np.multiply(gy, derivative, out=mem.empty(gy.shape, gy.dtype)),)
 
     @property
     def functor(self) -> str:

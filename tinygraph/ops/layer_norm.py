@@ -35,6 +35,7 @@ from tinygraph.ops.shared.normalization import (
     inverse_deviation,
     moments,
     normalized_gradient,
+    sum_over,
 )
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape
 from tinygraph.tensor import Operand, Tensor
@@ -56,10 +57,9 @@ class LayerNorm(Scaled, Op):
         return x
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        difference, _, variance = moments(mem, x, self._features(x.ndim), scratch=y)
+        difference, _, variance = moments(mem, x, self._features(x.ndim))
         inv = inverse_deviation(mem, variance, self.eps)  # (..., 1...)
-        np.multiply(difference, inv, out=y)
+        y = np.multiply(difference, inv, out=mem.empty(x.shape, x.dtype))
         weight = rest[0] if self.has_weight else None
         if weight is not None:
             y *= weight
@@ -73,25 +73,26 @@ class LayerNorm(Scaled, Op):
         samples = tuple(range(gy.ndim - len(self.normalized_shape)))
         gx = gw = gb = None
         wants_weight, wants_bias = self.wanted(needs)
+        of_parameters = reduced_shape(gy.shape, samples, keepdims=True)  # (1..., F...)
+        of_samples = reduced_shape(gy.shape, features, keepdims=True)  # (..., 1...)
         if wants_bias:
-            gb = mem.empty(self.normalized_shape, gy.dtype)
-            np.sum(gy, axis=samples, out=gb)
+            gb = sum_over(samples, mem.empty(of_parameters, gy.dtype), gy)
+            gb = gb.reshape(self.normalized_shape)
         if needs[0] or wants_weight:
             scratch = mem.empty(gy.shape, gy.dtype)
         if wants_weight:
             np.multiply(difference, inv, out=scratch)
-            scratch *= gy
-            gw = mem.empty(self.normalized_shape, gy.dtype)
-            np.sum(scratch, axis=samples, out=gw)
+            gw = sum_over(samples, mem.empty(of_parameters, gy.dtype), scratch, gy)
+            gw = gw.reshape(self.normalized_shape)
         if needs[0]:
             h = gy
             if weight is not None:
                 h = np.multiply(gy, weight, out=mem.empty(gy.shape, gy.dtype))
-            kept = reduced_shape(gy.shape, features, keepdims=True)
-            mean, product = mem.empty(kept, gy.dtype), mem.empty(kept, gy.dtype)
-            np.mean(h, axis=features, keepdims=True, out=mean)
-            np.multiply(h, difference, out=scratch)
-            np.mean(scratch, axis=features, keepdims=True, out=product)
+            count = gy.dtype.type(math.prod(self.normalized_shape))
+            mean = sum_over(features, mem.empty(of_samples, gy.dtype), h)
+            product = sum_over(features, mem.empty(of_samples, gy.dtype), h, difference)
+            mean /= count
+            product /= count
             gx = scratch
             normalized_gradient(gx, h, difference, inv, mean, product)
         return self.gradients(gx, gw, gb)

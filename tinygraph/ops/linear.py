@@ -56,23 +56,25 @@ class Linear(Op):
         return _output(self.name, x, w, b)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
-        y = mem.empty((*x.shape[:-1], w.shape[0]), x.dtype)
-        np.matmul(x, w.T, out=y)
+        (o, i), rows = w.shape, math.prod(x.shape[:-1])
+        y = mem.empty((*x.shape[:-1], o), x.dtype)
+        np.matmul(x.reshape(rows, i), w.T, out=y.reshape(rows, o))  # one product for all samples
         if b is not None:
             y += b
         return y, (x, w)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
+        (o, i), rows = w.shape, math.prod(x.shape[:-1])
         gx = gw = gb = None
+        gy = gy.reshape(rows, o)
         if needs[0]:
-            gx = np.matmul(gy, w, out=mem.empty(x.shape, x.dtype))
-        rows = gy.reshape(-1, w.shape[0]) if gy.size else gy.reshape(0, w.shape[0])  # (M, O)
+            gx = mem.empty(x.shape, x.dtype)
+            np.matmul(gy, w, out=gx.reshape(rows, i))
         if needs[1]:
-            x = x.reshape(len(rows), w.shape[1])  # (M, I)
-            gw = np.matmul(rows.T, x, out=mem.empty(w.shape, w.dtype))
+            gw = np.matmul(gy.T, x.reshape(rows, i), out=mem.empty(w.shape, w.dtype))
         if True in needs[2:]:
-            gb = np.sum(rows, axis=0, out=mem.empty((w.shape[0],), w.dtype))
+            gb = np.sum(gy, axis=0, out=mem.empty((o,), w.dtype))
         return (gx, gw, gb)[: len(needs)]
 
     def forward_kernel(

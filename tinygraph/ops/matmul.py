@@ -104,7 +104,11 @@ class Matmul(Op):
 
     def forward(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
         y = mem.empty(_shape(self.name, x.shape, w.shape), x.dtype)
-        np.matmul(x, w, out=y)
+        if w.ndim == 2 < x.ndim:  # one product for all matrices in x
+            many, n = math.prod(x.shape[:-1]), w.shape[1]
+            np.matmul(x.reshape(many, w.shape[0]), w, out=y.reshape(many, n))
+        else:
+            np.matmul(x, w, out=y)
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
 
@@ -113,17 +117,16 @@ class Matmul(Op):
         rows, columns = _as_matrices(x_shape, w_shape)
         (m, k), n = rows[-2:], columns[-1]
         batch = gy.shape[: gy.ndim - (len(x_shape) > 1) - (len(w_shape) > 1)]
+        if len(columns) == 2 and len(rows) > 2:  # one product for all matrices in x
+            batch, rows = (), (math.prod(rows[:-1]), k)
+            m = rows[0]
         gy = gy.reshape(*batch, m, n)  # (..., M, N)
         gx = gw = None
         if needs[0]:
             w = w.reshape(columns)  # (..., K, N)
             gx = np.matmul(gy, w.swapaxes(-1, -2), out=mem.empty((*batch, m, k), gy.dtype))
             gx = unbroadcast(mem, gx, rows).reshape(x_shape)
-        if needs[1] and len(columns) == 2 and len(rows) > 2:  # one product sums over the batch too
-            many = math.prod(rows[:-1])
-            x, gy = x.reshape(many, k), gy.reshape(many, n)
-            gw = np.matmul(x.T, gy, out=mem.empty((k, n), gy.dtype)).reshape(w_shape)
-        elif needs[1]:
+        if needs[1]:
             x = x.reshape(rows)  # (..., M, K)
             gw = np.matmul(x.swapaxes(-1, -2), gy, out=mem.empty((*batch, k, n), gy.dtype))
             gw = unbroadcast(mem, gw, columns).reshape(w_shape)

@@ -7,8 +7,8 @@
     gx[n, c, h, w] = sum of gy over the windows whose maximum lies at (h, w)
 
 The first maximum of a window (row by row) wins; a NaN counts as larger than everything, so that it
-shows; padding never wins.  Forward stores where the maximum lies, h * W + w as int32; backward only
-reads it.
+shows; padding never wins.  Forward stores which pixel of its window that is, i * KW + j, in a byte
+where that suffices (a kernel stores h * W + w as int32); backward only reads it.
 
 Source: Ranzato, Huang, Boureau, LeCun, "Unsupervised learning of invariant feature hierarchies",
 CVPR 2007.
@@ -57,47 +57,42 @@ class MaxPool2d(Pooling, Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         at = rows, columns = self._windows(x.shape)
         y = mem.empty((*x.shape[:2], *at.out), x.dtype)
-        y[...] = -np.inf
+        offsets = list(enumerate(at.offsets(x.shape)))
+        if rows.before or columns.before:
+            y[...] = -np.inf
+        else:  # the first pixel of each window is one
+            _, (_, _, to, source) = offsets.pop(0)
+            y[to] = x[source]
         if not mem.needs[0]:
-            for _, _, to, source in at.offsets(x.shape):
+            for _, (_, _, to, source) in offsets:
                 np.maximum(y[to], x[source], out=y[to])
             return y, None
         # `winner` numbers the kernel offsets 0, 1, ... in the order of visits; a later offset wins
         # only if it is larger, so the winner is the largest number that was ever entered.
-        kernel = rows.kernel * columns.kernel
-        winner = mem.empty(y.shape, np.uint8 if kernel <= 256 else np.int32)
-        winner[...] = _first_inside(at, x.shape)
+        winner = mem.empty(y.shape, np.uint8 if rows.kernel * columns.kernel <= 256 else np.int32)
+        winner[...] = _first_inside(at)
         larger = mem.empty(y.shape, bool)
         entry = mem.empty(y.shape, winner.dtype)
         has_nan = x.size > 0 and np.isnan(np.max(x))
-        for i, j, to, source in at.offsets(x.shape):
+        for number, (_, _, to, source) in offsets:
             best, candidate, wins = y[to], x[source], larger[to]
             np.greater(candidate, best, out=wins)
             if has_nan:
                 wins |= np.isnan(candidate) & ~np.isnan(best)
-            np.multiply(wins, winner.dtype.type(i * columns.kernel + j), out=entry[to])
+            np.multiply(wins, winner.dtype.type(number), out=entry[to])
             np.maximum(winner[to], entry[to], out=winner[to])
             np.maximum(best, candidate, out=best)
-        argmax = mem.empty(y.shape, np.int32)
-        down, right = np.divmod(np.arange(kernel, dtype=np.int32), np.int32(columns.kernel))
-        down *= np.int32(rows.dilation * x.shape[3])
-        inside_window = down + right * np.int32(columns.dilation)  # from h * W + w of the first
-        np.take(inside_window, winner, out=argmax, mode="clip")
-        argmax += _corners(at, x.shape)
-        return y, (argmax, x.shape)
+        return y, (winner, x.shape)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        argmax, x_shape = saved
+        winner, x_shape = saved
         at = self._windows(x_shape)
-        corners = _corners(at, x_shape)
         gx = mem.zeros(x_shape, gy.dtype)
         wins = mem.empty(gy.shape, bool)
         overlap = any((axis.kernel - 1) * axis.dilation >= axis.stride for axis in at)
         share = mem.empty(gy.shape if overlap else (0,), gy.dtype)
-        for i, j, to, source in at.offsets(x_shape):
-            offset = i * at.rows.dilation * x_shape[3] + j * at.columns.dilation
-            here = corners[to] + np.int32(offset)  # (OH, OW), as h * W + w
-            np.equal(argmax[to], here, out=wins[to])
+        for number, (_, _, to, source) in enumerate(at.offsets(x_shape)):
+            np.equal(winner[to], winner.dtype.type(number), out=wins[to])
             if overlap:  # several windows may send a gradient to one pixel
                 gx[source] += np.multiply(gy[to], wins[to], out=share[to])
             else:
@@ -117,15 +112,7 @@ class MaxPool2d(Pooling, Op):
         return (gx,)
 
 
-def _corners(at: Windows2d, x: Shape) -> Array:
-    """The position h * W + w of each window's first pixel, which may lie in the padding."""
-    rows, columns = at
-    top = np.arange(rows.out, dtype=np.int32) * np.int32(rows.stride) - np.int32(rows.before)
-    left = np.arange(columns.out, dtype=np.int32) * np.int32(columns.stride)
-    return top[:, None] * np.int32(x[3]) + left - np.int32(columns.before)  # (OH, OW)
-
-
-def _first_inside(at: Windows2d, x: Shape) -> Array:
+def _first_inside(at: Windows2d) -> Array:
     """The number of the first kernel offset of each window that is a real pixel, (OH, OW)."""
     top, left = (
         -(np.minimum(np.arange(axis.out) * axis.stride - axis.before, 0) // axis.dilation)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
-from benchmarks.cpu.training import NotOffered, Training, versions
+from benchmarks.cpu.training import NotOffered, Training, built, versions
+from benchmarks.networks import Network
 from benchmarks.workloads import Ops, Workload, chain
 
 OPS: Ops = {
@@ -29,8 +30,35 @@ AS_IT_STANDS = "compile: .* runs as it stands"  # how the warning begins
 LOSSES: Ops = {"cross_entropy": tg.softmax_cross_entropy, "mse": tg.mse_loss}
 
 
-def make(workload: Workload, variant: str, threads: int) -> Training:
-    device = variant if variant in KERNELS else "cpu"
+def make(workload: Workload | Network, variant: str, threads: int) -> Training:
+    if isinstance(workload, Network):
+        step, inputs, labels = _of_network(workload)
+    else:
+        step, inputs, labels = _of_layers(workload, variant if variant in KERNELS else "cpu")
+    if variant in ("compiled", "fast"):
+        if not hasattr(tg, "compile"):
+            raise NotOffered("this version of tinygraph has no tg.compile")
+        warnings.filterwarnings("error", message=AS_IT_STANDS)
+        step = tg.compile(step, fast=variant == "fast")
+    about = f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, {threads} threads"
+    return Training(lambda: step(inputs, labels), float, about)
+
+
+def _of_network(network: Network) -> tuple[Any, Any, Any]:
+    module, optimizer = built(network, tg, lambda array: array)
+    loss_of = getattr(tg.nn.functional, network.loss)
+
+    def step(inputs: Any, labels: Any) -> Any:
+        loss = loss_of(module(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, network.inputs, network.labels
+
+
+def _of_layers(workload: Workload, device: str) -> tuple[Any, Any, Any]:
     parameters = [tg.Parameter(w, device=device) for w in workload.weights]
     optimizer = tg.optim.SGD(parameters, lr=workload.learning_rate)
     network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
@@ -42,16 +70,13 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         optimizer.step()
         return loss
 
-    if variant in ("compiled", "fast"):
-        if not hasattr(tg, "compile"):
-            raise NotOffered("this version of tinygraph has no tg.compile")
-        warnings.filterwarnings("error", message=AS_IT_STANDS)
-        step = tg.compile(step, fast=variant == "fast")
-    images, labels = workload.images, workload.labels
-    if variant in KERNELS:
-        images, labels = (tg.Tensor(part, device=device) for part in (images, labels))
-    about = f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, {threads} threads"
-    return Training(lambda: step(images, labels), float, about)
+    if device == "cpu":
+        return step, workload.images, workload.labels
+    return (
+        step,
+        tg.Tensor(workload.images, device=device),
+        tg.Tensor(workload.labels, device=device),
+    )
 
 
 def blas() -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.cpu.training import Training
+from benchmarks.cpu.training import Training, built
+from benchmarks.networks import Network
 from benchmarks.workloads import Ops, Workload, chain
 
 F = torch.nn.functional
@@ -20,8 +21,11 @@ OPS: Ops = {
 LOSSES: Ops = {"cross_entropy": F.cross_entropy, "mse": F.mse_loss}
 
 
-def make(workload: Workload, variant: str, threads: int) -> Training:
+def make(workload: Workload | Network, variant: str, threads: int) -> Training:
     torch.set_num_threads(threads)
+    about = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
+    if isinstance(workload, Network):
+        return Training(_network_step(workload, variant), lambda loss: loss.item(), about)
     network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
     images, labels = torch.tensor(workload.images), torch.tensor(workload.labels)
     weights = [torch.tensor(w) for w in workload.weights]
@@ -52,5 +56,25 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
                 parameter.sub_(gradient, alpha=workload.learning_rate)
         return loss
 
-    about = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
     return Training(bare_step if variant == "bare" else step, lambda loss: loss.item(), about)
+
+
+def _network_step(network: Network, variant: str) -> Any:
+    module, optimizer = built(network, torch, torch.tensor)
+    inputs, labels = torch.tensor(network.inputs), torch.tensor(network.labels)
+    loss_of = getattr(F, network.loss)
+
+    def forward(x: Any, y: Any) -> Any:
+        return loss_of(module(x), y)
+
+    if variant == "compiled":
+        forward = torch.compile(forward)
+
+    def step() -> Any:
+        loss = forward(inputs, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step

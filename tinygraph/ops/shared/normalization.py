@@ -10,6 +10,7 @@ Statistician 37, 1983 (the corrected two-pass algorithm).
 from __future__ import annotations
 
 import math
+import string
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,29 +55,42 @@ class Scaled:
         return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
 
 
+def sum_over(axes: Shape, out: Array, *factors: Array) -> Array:
+    """The sum over `axes` of an array, or of the product of two; in `out` they have size 1.
+
+    numpy's einsum adds up in a third of the time of its sums, and makes no array of the products.
+
+    >>> sum_over((0,), np.empty((1, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[4.0, 6.0]]
+    """
+    letters = string.ascii_letters[: out.ndim]
+    kept = [axis for axis in range(out.ndim) if axis not in axes]
+    equation = ",".join([letters] * len(factors)) + "->" + "".join([letters[a] for a in kept])
+    np.einsum(equation, *factors, out=out.reshape([out.shape[a] for a in kept]))
+    return out
+
+
 def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
     """x - mean, the mean over `axes`, which stay with size 1, and a scratch array like the mean."""
     kept = reduced_shape(x.shape, axes, keepdims=True)
     count = x.dtype.type(math.prod([x.shape[a] for a in axes]))
     mean, lost = mem.empty(kept, x.dtype), mem.empty(kept, x.dtype)
-    np.add.reduce(x, axis=axes, keepdims=True, out=mean)
+    sum_over(axes, mean, x)
     mean /= count  # np.mean would warn of an empty sum
     rest = np.subtract(x, mean, out=mem.empty(x.shape, x.dtype))
-    np.add.reduce(rest, axis=axes, keepdims=True, out=lost)
+    sum_over(axes, lost, rest)
     lost /= count
     rest -= lost  # what the rounding of the mean left over
     mean += lost
     return rest, mean, lost
 
 
-def moments(mem: Memory, x: Array, axes: Shape, scratch: Array) -> tuple[Array, Array, Array]:
-    """x - mean, the mean and the biased variance over `axes`, which stay with size 1.
-
-    `scratch` has the shape of x and is overwritten.
-    """
+def moments(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
+    """x - mean, the mean and the biased variance over `axes`, which stay with size 1."""
     rest, mean, variance = centred(mem, x, axes)
-    np.multiply(rest, rest, out=scratch)
-    return rest, mean, np.mean(scratch, axis=axes, keepdims=True, out=variance)
+    sum_over(axes, variance, rest, rest)
+    variance /= x.dtype.type(math.prod([x.shape[a] for a in axes]))
+    return rest, mean, variance
 
 
 def inverse_deviation(mem: Memory, variance: Array, eps: float) -> Array:

@@ -1,0 +1,126 @@
+"""Blocks of images: every way to cut a convolution against windows and einsum, on any threads."""
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.strategies import numbers
+from tinygraph import threads
+from tinygraph.errors import ArgumentError
+from tinygraph.memory import Memory
+from tinygraph.ops.shared import convolution_blocks
+from tinygraph.ops.shared.convolution_blocks import Convolution, Layout
+from tinygraph.ops.shared.windows import windows_2d
+
+
+class OnThreads(Memory):
+    """Eager memory for a body whose work so many threads may share."""
+
+    __slots__ = ("workers",)
+
+    def __init__(self, workers):
+        super().__init__(tg.device("cpu"), (True, True))
+        self.workers = workers
+
+
+def by_windows(x, w, gy, stride, padding, dilation, groups):
+    """Forward and gradients, with a sum written out for each tap."""
+    (sh, sw), (ph, pw), (dh, dw) = stride, padding, dilation
+    padded = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)))
+    n, o, oh, ow = gy.shape
+    y, gw, gpadded = np.zeros_like(gy), np.zeros_like(w), np.zeros_like(padded)
+    by_group = (n, groups, -1, oh, ow)
+    wg, gwg = (a.reshape(groups, o // groups, *w.shape[1:]) for a in (w, gw))
+    for i in range(w.shape[2]):
+        for j in range(w.shape[3]):
+            rows = slice(i * dh, i * dh + (oh - 1) * sh + 1, sh)
+            columns = slice(j * dw, j * dw + (ow - 1) * sw + 1, sw)
+            seen = padded[:, :, rows, columns].reshape(by_group)
+            up = gy.reshape(by_group)
+            y += np.einsum("gmc,ngchw->ngmhw", wg[..., i, j], seen).reshape(y.shape)
+            gwg[..., i, j] = np.einsum("ngmhw,ngchw->gmc", up, seen)
+            of_seen = np.einsum("gmc,ngmhw->ngchw", wg[..., i, j], up)
+            gpadded[:, :, rows, columns] += of_seen.reshape(n, -1, oh, ow)
+    h, width = x.shape[2:]
+    return y, gpadded[:, :, ph : ph + h, pw : pw + width], gw
+
+
+ONE, NONE = (1, 1), (0, 0)
+CASES = {
+    "turned": ((7, 4, 6, 5), (3, 4, 3, 3), ONE, ONE, ONE, 1),
+    "folded": ((7, 2, 6, 5), (5, 2, 3, 3), ONE, ONE, ONE, 1),
+    "stride, turned": ((7, 6, 9, 8), (4, 6, 3, 3), (2, 2), ONE, ONE, 1),
+    "stride, folded": ((7, 2, 9, 8), (4, 2, 3, 2), (2, 3), ONE, ONE, 1),
+    "a phase that no tap meets": ((7, 3, 9, 8), (2, 3, 1, 1), (2, 2), NONE, ONE, 1),
+    "1x1": ((7, 3, 4, 4), (2, 3, 1, 1), ONE, NONE, ONE, 1),
+    "1x1 with padding": ((7, 3, 4, 4), (2, 3, 1, 1), ONE, ONE, ONE, 1),
+    "large kernel, without padding": ((7, 1, 11, 12), (3, 1, 7, 7), ONE, NONE, ONE, 1),
+    "to one map": ((7, 5, 7, 7), (1, 5, 3, 3), ONE, NONE, ONE, 1),
+    "to one map, without zeros": ((7, 5, 11, 11), (1, 5, 7, 7), ONE, NONE, ONE, 1),
+    "dilation": ((7, 3, 9, 9), (2, 3, 3, 3), (2, 1), (2, 2), (2, 3), 1),
+    "groups": ((7, 6, 6, 6), (4, 3, 3, 3), ONE, ONE, ONE, 2),
+    "depthwise": ((7, 4, 6, 6), (8, 1, 3, 3), ONE, ONE, ONE, 4),
+    "much padding": ((7, 2, 3, 3), (2, 2, 2, 2), ONE, (4, 5), ONE, 1),
+}
+
+
+@pytest.mark.parametrize("images", [1, 2, 7])
+@pytest.mark.parametrize("case", CASES)
+def test_any_blocks_and_threads(case, images, monkeypatch):
+    """Blocks of one image, of two with one left over, and of all; the same bits on any threads."""
+    x_shape, w_shape, stride, padding, dilation, groups = CASES[case]
+    at = windows_2d("conv2d", x_shape[2:], w_shape[2:], stride, padding, dilation)
+    monkeypatch.setattr(convolution_blocks, "WORTH_SHARING", 0)
+    size = Layout(at, (1, *x_shape[1:]), w_shape, 8)
+    columns = x_shape[1] * np.prod(w_shape[2:]) * np.prod(size.places)
+    monkeypatch.setattr(convolution_blocks, "COLUMN_BYTES", int(images * columns * 8))
+    layout = Layout(at, x_shape, w_shape, 8)
+    assert layout.images == {1: 1, 2: 2, 7: 7}[images]
+    x, w = numbers(1, x_shape), numbers(2, w_shape)
+    gy, b = numbers(3, layout.outputs), numbers(4, w_shape[:1])
+    found = []
+    for workers in (1, 2, 3):
+        mem = OnThreads(workers)
+        y = Convolution(mem, layout, groups, w).forward(x, b)
+        gx, gw = Convolution(mem, layout, groups, w).backward(gy, x, True)
+        found.append((y, gx, gw))
+    y, gx, gw = by_windows(x, w, gy, stride, padding, dilation, groups)
+    for got, expected in zip(found[0], (y + b[:, None, None], gx, gw), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-12)
+    for others in found[1:]:
+        for got, first in zip(others, found[0], strict=True):
+            np.testing.assert_array_equal(got, first)
+
+
+def test_which_places_have_columns():
+    """Few zeros: the lines as they lie.  Many: the outputs alone."""
+    padded = windows_2d("conv2d", (32, 32), (3, 3), ONE, ONE)
+    assert Layout(padded, (2, 3, 32, 32), (4, 3, 3, 3), 4).places == (33, 33)
+    large = windows_2d("conv2d", (33, 33), (9, 9), ONE, NONE)
+    assert Layout(large, (2, 3, 33, 33), (4, 3, 9, 9), 4).places == (25, 25)
+
+
+def test_an_error_in_another_thread_is_raised_here():
+    def work(thread, share):
+        if share == 1:
+            raise ArgumentError("work", "share", "0", share)
+
+    with pytest.raises(ArgumentError, match="expected 0"):
+        threads.share_out(2, 2, work)
+
+
+def test_blas_has_its_threads_again():
+    """Also where two threads come and go in turns."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def of_blas():
+        found = threadpoolctl.threadpool_info()
+        return [pool["num_threads"] for pool in found if pool["user_api"] == "blas"]
+
+    before = of_blas()
+    first, second = threads.one_blas_thread(), threads.one_blas_thread()
+    for step in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):
+        step()
+        assert of_blas() == [1] * len(before)
+    second.__exit__(None, None, None)
+    assert of_blas() == before
