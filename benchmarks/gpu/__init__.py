@@ -10,6 +10,7 @@ its own with a limit, and what it has found is on the page at once:
                 suite       the tests of kernels, plans and captured steps, a process for each file
     fast        ceilings    what copies and cuBLAS reach on this GPU
                 steps       training steps of three networks beside PyTorch
+                networks    those of networks that people know: LeNet-5, a ResNet-18, SRCNN, a GPT
                 gemm        matrix products as a share of cuBLAS, strict float32 and tf32
                 conv        convolution, forward and backward, beside cuDNN through PyTorch
                 profile     instructions, bytes and time of the main kernels, by the profiler, ncu
@@ -36,6 +37,7 @@ SECTIONS = {
     "suite": 360,
     "ceilings": 60,
     "steps": 150,
+    "networks": 120,
     "gemm": 150,
     "conv": 150,
     "profile": 150,

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
+from benchmarks.cpu.training import built
+from benchmarks.networks import Network
 from benchmarks.workloads import LEARNING_RATE, Layer, Workload
 
 BEST = "compiled"  # of the ways in `steps`
@@ -79,14 +81,15 @@ def convolution(
     return forward, both, results
 
 
-def steps(workload: Workload, device: str) -> dict[str, Step]:
+def steps(workload: Workload | Network, device: str) -> dict[str, Step]:
     """Each way in which this version can take a training step, by name.
 
     On a GPU also as one CUDA graph, which is recorded by the third call.
     """
+    make_step: Any = _network_step if isinstance(workload, Network) else _step
     ways = {
-        "eager": lambda: _step(workload, device),
-        "compiled": lambda: tg.compile(_step(workload, device)),
+        "eager": lambda: make_step(workload, device),
+        "compiled": lambda: tg.compile(make_step(workload, device)),
     }
     found = {name: make() for name, make in ways.items()}
     if device == "cuda":
@@ -102,6 +105,22 @@ def _step(workload: Workload, device: str) -> Step:
 
     def step() -> Any:
         loss = tg.softmax_cross_entropy(_logits(workload.layers, images, parameters), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def _network_step(network: Network, device: str) -> Step:
+    module, optimizer = built(network, tg, np.asarray, device)
+    loss_of = getattr(tg.nn.functional, network.loss)
+    inputs = tg.Tensor(network.inputs, device=device)
+    labels = tg.Tensor(network.labels, device=device)
+
+    def step() -> Any:
+        loss = loss_of(module(inputs), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -13,6 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from benchmarks import children
 from benchmarks.gpu import SECTIONS, machine, plots, rehearsal, torch_side
 from benchmarks.gpu.page import BEGUN, FAILED, FINISHED, Page, Result, error_text, section_text
 from benchmarks.gpu.room import EventClock, Room, WallClock
@@ -33,7 +34,8 @@ def measure(name: str, room: Room, page: Page) -> bool:
     except Exception:
         found = page.sections.get(name)
         before = found.text if found and found.state == BEGUN else ""
-        text, good = error_text(title, traceback.format_exc(), room.rehearse, before), False
+        error = traceback.format_exc().replace(f"{children.ROOT}/", "")  # the page is for others
+        text, good = error_text(title, error, room.rehearse, before), False
         traceback.print_exc()
     page.put(name, text, FINISHED if good else FAILED)
     return good

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.gpu import ours
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
+from benchmarks.networks import Network
 from benchmarks.report import Plot, Table
 from benchmarks.timing import Ratio, Times
 from benchmarks.workloads import Workload, mlp, seed_network, vgg
@@ -39,7 +40,7 @@ def run(room: Room) -> Result:
 
 
 def measured(
-    room: Room, title: str, networks: Sequence[Workload], modes: Mapping[str, str]
+    room: Room, title: str, networks: Sequence[Workload | Network], modes: Mapping[str, str]
 ) -> Result:
     """Steps of these networks beside PyTorch's eager ones, and those of modes of torch.compile."""
     result = Result(title)
@@ -53,25 +54,28 @@ def measured(
         shown = Table([*head, "PyTorch compiled / this"] if modes else head)
         result.blocks += [f"**{precision}**", shown]
         lines: dict[str, list[tuple[float, float]]] = {}
-        filters = len(networks[0].weights[0])  # of the plot
         for workload in networks:
             with ours.precision(precision):
                 times = _times(room, result, workload, precision, modes)
             shown.rows += _rows(result, workload, precision, times, modes)
             room.tell(result)
-            if workload.is_seed_network and len(workload.weights[0]) == filters:
+            if _filters(workload) and _filters(workload) == _filters(networks[0]):
                 for side, taken in times.items():
                     point = (float(len(workload.labels)), taken.median * 1e3)
                     lines.setdefault(side, []).append(point)
         if not modes and any(len(points) > 1 for points in lines.values()):
             name = "steps-tf32" if precision == ours.TF32 else "steps-float32"
-            title = f"Seed network, {filters} filters, {precision}"
+            title = f"Seed network, {_filters(networks[0])} filters, {precision}"
             result.plots.append(Plot(name, title, "batch", "ms a step", lines, log_y=True))
     return result
 
 
 def _times(
-    room: Room, result: Result, workload: Workload, precision: str, modes: Mapping[str, str]
+    room: Room,
+    result: Result,
+    workload: Workload | Network,
+    precision: str,
+    modes: Mapping[str, str],
 ) -> dict[str, Times]:
     """Times of each side that works, ours first."""
     want = _losses(ours.steps(workload, "cpu")["eager"])
@@ -106,13 +110,19 @@ def _times(
         return timed()
 
 
+def _filters(network: Workload | Network) -> int:
+    """Those of a seed network; 0 for another network."""
+    is_seed = isinstance(network, Workload) and network.is_seed_network
+    return len(network.weights[0]) if is_seed else 0
+
+
 def _losses(step: Step) -> list[float]:
     return [float(step().item()) for _ in range(3)]
 
 
 def _rows(
     result: Result,
-    workload: Workload,
+    workload: Workload | Network,
     precision: str,
     times: dict[str, Times],
     modes: Mapping[str, str],
@@ -133,7 +143,7 @@ def _rows(
                 best[name] = max(best.get(name, 0.0), ratio.median)
         rows.append(cells)
     for name, reached in best.items():
-        aim = AIMS[name] if workload.is_seed_network else 1.0
+        aim = AIMS[name] if _filters(workload) else 1.0
         what = f"{workload.name}, {precision}, times as fast as PyTorch {name}"
         result.aim(what, reached, aim)
     return rows

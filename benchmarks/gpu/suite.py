@@ -29,6 +29,7 @@ TITLE = "Tests of the GPU path"
 LIMIT = 200  # seconds of one file
 AT_ONCE = 12
 MOST_NAMES = 30  # of failed tests on the page
+MOST_OF_AN_ERROR = 200  # letters
 OUTCOMES = ("passed", "failed", "error", "skipped")
 HEAD = ["file", *OUTCOMES, "s"]
 # In a rehearsal device "cuda" is the tests' stand-in for CuPy; see tests/conftest.py.
@@ -76,16 +77,18 @@ def command(file: str, report: Path, rehearse: bool) -> list[str]:
 
 
 def read_report(text: str) -> tuple[Counter[str], list[str]]:
-    """Outcomes of a JUnit report, and the names of the tests that failed."""
+    """Outcomes of a JUnit report, and the tests that failed: the name and the error of each."""
     outcomes: Counter[str] = Counter()
     failed = []
+    marks = {"failure": "failed", "error": "error", "skipped": "skipped"}
     for case in ElementTree.fromstring(text).iter("testcase"):
-        tags = {child.tag for child in case}
-        marks = {"failure": "failed", "error": "error", "skipped": "skipped"}
-        outcome = next((word for tag, word in marks.items() if tag in tags), "passed")
+        why = next((child for child in case if child.tag in marks), None)
+        outcome = "passed" if why is None else marks[why.tag]
         outcomes[outcome] += 1
-        if outcome in ("failed", "error"):
-            failed.append(f"{case.get('classname', '')}::{case.get('name', '')}")
+        if why is not None and outcome != "skipped":
+            name = f"{case.get('classname', '')}::{case.get('name', '')}"
+            message = " ".join(why.get("message", "").split())[:MOST_OF_AN_ERROR]
+            failed.append(f"`{name}`: {message}" if message else f"`{name}`")
     return outcomes, failed
 
 
@@ -126,7 +129,7 @@ def run(room: Room) -> Result:
         for future in as_completed(running):
             file, outcome = running[future], future.result()
             rows[file] = outcome.row(file)
-            wrong += [f"- `{name}`" for name in outcome.failed]
+            wrong += [f"- {test}" for test in outcome.failed]
             wrong += [f"- `{file}`: {outcome.words}"] if outcome.words else []
             _write(result, rows, wrong)
             room.tell(result)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cpu.training import built
+from benchmarks.networks import Network
 from benchmarks.workloads import LEARNING_RATE, Workload
 
 Step = Callable[[], Any]
@@ -81,16 +83,10 @@ class TorchSide:
 
         return forward, both, results
 
-    def step(self, workload: Workload, mode: str | None) -> Step:
+    def step(self, workload: Workload | Network, mode: str | None) -> Step:
         """A training step; with a mode of COMPILED, forward and loss go through torch.compile."""
-        parameters = [self._tensor(w).requires_grad_() for w in workload.weights]
-        optimizer = self._torch.optim.SGD(parameters, lr=LEARNING_RATE)
-        images, labels = self._tensor(workload.images), self._tensor(workload.labels)
-        cross_entropy = self._torch.nn.functional.cross_entropy
-
-        def loss_of(x: Any, y: Any, weights: list[Any]) -> Any:
-            return cross_entropy(self._logits(workload, x, weights), y)
-
+        of = self._of_network if isinstance(workload, Network) else self._of_workload
+        loss_of, optimizer = of(workload)
         if mode is not None:
             # All closures of this function share one code object, and dynamo runs code eagerly, in
             # silence, once it has compiled it several times: each begins afresh.
@@ -98,13 +94,26 @@ class TorchSide:
             loss_of = self._torch.compile(loss_of, mode=mode)
 
         def step() -> Any:
-            loss = loss_of(images, labels, parameters)
+            loss = loss_of()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             return loss
 
         return step
+
+    def _of_workload(self, workload: Any) -> tuple[Step, Any]:
+        parameters = [self._tensor(w).requires_grad_() for w in workload.weights]
+        images, labels = self._tensor(workload.images), self._tensor(workload.labels)
+        cross_entropy = self._torch.nn.functional.cross_entropy
+        optimizer = self._torch.optim.SGD(parameters, lr=LEARNING_RATE)
+        return lambda: cross_entropy(self._logits(workload, images, parameters), labels), optimizer
+
+    def _of_network(self, network: Any) -> tuple[Step, Any]:
+        module, optimizer = built(network, self._torch, self._torch.tensor, self._device)
+        inputs, labels = self._tensor(network.inputs), self._tensor(network.labels)
+        loss = getattr(self._torch.nn.functional, network.loss)
+        return lambda: loss(module(inputs), labels), optimizer
 
     def _logits(self, workload: Workload, x: Any, parameters: list[Any]) -> Any:
         f, weights = self._torch.nn.functional, iter(parameters)
