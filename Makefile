@@ -11,6 +11,8 @@
 #                                    nothing; ARGS="--before ../checkout": beside another checkout
 #     make browser                   install Chromium for the tests of pages, where apt can; else it says so
 #     make lint | docs               ruff and mypy; the documentation
+#     make dist                      build wheel and sdist, and use both: in a new environment, outside of
+#                                    the checkout; ARGS=--all-tests: every test of the sdist's first tier
 #     make kernels                   compile all CUDA kernels without a GPU; none may spill
 #     make ledger                    try new mutants of kernels, and write down how they ended;
 #                                    ARGS=--all: all of them
@@ -31,7 +33,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CUPY := $(VENV)/cupy
 
-.PHONY: help demo test test-second test-all test-cupy browser host-time ledger kernels lint docs bench torture gpu clean
+.PHONY: help demo test test-second test-all test-cupy browser host-time ledger kernels lint docs dist bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -88,6 +90,9 @@ docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b revealjs -c docs/slides -d docs/_build/slides docs/course docs/_build/html/course/slides
 	@echo "docs/_build/html/index.html"
 
+dist: $(VENV)/.has-dist
+	@$(BIN)/python .ci/dist.py $(ARGS)
+
 bench: $(VENV)/.has-test
 	$(BIN)/python -m benchmarks.cpu $(if $(PEERS),--peers "$(PEERS)") $(or $(ARGS),$(if $(PEERS),,--quick))
 	$(BIN)/python benchmarks/emulator.py
@@ -102,7 +107,7 @@ gpu:
 	@$(PYTHON) -m benchmarks.gpu $(ARGS)
 
 clean:
-	rm -rf $(VENV) docs/_build docs/reference/generated
+	rm -rf $(VENV) dist docs/_build docs/reference/generated
 
 $(VENV)/.has-%: $(VENV)/.made pyproject.toml
 	@echo "installing tinygraph with the extra '$*' into $(VENV)"

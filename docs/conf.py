@@ -15,6 +15,7 @@ import attributes  # noqa: E402  # docs/attributes.py
 import live_kernels  # noqa: E402  # docs/live_kernels.py
 import live_pages  # noqa: E402  # docs/live_pages.py
 import names_table  # noqa: E402  # docs/names_table.py
+import onnx_table  # noqa: E402  # docs/onnx_table.py
 import ops_table  # noqa: E402  # docs/ops_table.py
 
 import tinygraph  # noqa: E402
@@ -32,7 +33,9 @@ extensions = [
     "myst_parser",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "reference/generated/names_table.md"]  # a part of another page
+exclude_patterns = [  # of the folder generated: parts of other pages
+    "_build", "reference/generated/names_table.md", "reference/generated/onnx_table.md",
+]  # fmt: skip
 default_role = "literal"  # docstrings write `x` for code
 nitpicky = False
 
@@ -109,14 +112,17 @@ def with_attributes_apart(
 def is_boilerplate(
     app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Hide the fields of named tuples, which their class describes, and what a layer calls."""
-    about = str(getattr(obj, "__doc__", ""))
-    return True if about.startswith("Alias for field number") or name == "function" else None
+    """Hide the fields of named tuples, which their class describes, what a layer calls, and what
+    scikit-learn writes into its estimators."""
+    about, module = str(getattr(obj, "__doc__", "")), str(getattr(obj, "__module__", ""))
+    hidden = about.startswith("Alias for field number") or module.startswith("sklearn.")
+    return True if hidden or name == "function" else None
 
 
 write_ops_page()
 ops_table.write()
 names_table.write()
+onnx_table.write()
 
 
 def write_live_pages(app: Any, error: Exception | None) -> None:

@@ -6,8 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.gpu import rehearsal
 from tinygraph.cuda.emulator.checker import CheckedKernel
 from tinygraph.device import _DEVICES
 
@@ -24,6 +26,8 @@ if REAL_CUPY:
 elif os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
     sys.path.insert(0, str(REHEARSAL))
     DEVICES.append("cuda")
+
+ON_A_GPU = bool(REAL_CUPY) and rehearsal.cupy() is None
 
 # The first tier looks at a launch once.  To follow undefined values takes a build of each kernel by
 # clang and ten times the time: that is for the second tier, and for tests of it, see `following`.
@@ -100,6 +104,22 @@ def rehearsed_cuda(monkeypatch):
         hidden = list(streams.hidden)
         streams.reset()
         assert not hidden, hidden
+
+
+@pytest.fixture
+def as_the_emulator():
+    """Demands of results of device "cuda" that they are the emulator's: the bits, where it runs.
+
+    A GPU contracts other products and sums, and has its own exp and log: equal to rounding there.
+    """
+
+    def demand(got, want, what=""):
+        if ON_A_GPU:
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5, err_msg=what)
+        else:
+            np.testing.assert_array_equal(got, want, err_msg=what)
+
+    return demand
 
 
 def pytest_collection_finish(session):

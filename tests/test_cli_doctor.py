@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinygraph
+from tests.distributed.launch import launch, needs_mpi
 from tinygraph.cli import machine, main
 from tinygraph.cuda.emulator import compiler
 from tinygraph.errors import KernelCompileError
@@ -87,3 +88,52 @@ def test_after_warm_a_kernel_is_all_that_is_compiled(tmp_path):
     subprocess.run([sys.executable, "-c", text], env=environment, check=True)
     added = built() - before
     assert len(added) == 3 and {Path(name).suffix for name in added} == {".so"}
+
+
+# ---- MPI ----------------------------------------------------------------------------------------
+
+
+@needs_mpi
+@pytest.mark.second
+def test_doctor_under_a_launcher_counts_ranks_and_cores():
+    """One rank more than there are cores: a warning, which is printed once."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    ended = launch("from tinygraph.cli import main; main(['doctor'])", cores + 1, limit=200)
+    assert ended.code == 0, ended.err
+    assert f"ranks      {cores + 1}, by MPI; {cores / (cores + 1):g} cores for each" in ended.out
+    assert ended.out.count(f"warning: more ranks than cores: {cores + 1} on {cores} of ") == 1
+
+
+def doctored(monkeypatch, capsys, library, said):
+    """What doctor prints of MPI, where mpi4py's library and mpiexec say this of themselves."""
+
+    def output(command):
+        return said if command[-1] == "--version" else library
+
+    monkeypatch.setattr(machine, "_output", output)
+    monkeypatch.setattr(machine, "_device", lambda name: "available")
+    monkeypatch.setattr(machine, "find_spec", lambda name: object())
+    monkeypatch.setattr("shutil.which", lambda name, path=None: said and f"/bin/{name}")
+    assert main(["doctor"]) == 0
+    return capsys.readouterr().out
+
+
+MPICH, OPEN_MPI = "MPICH\nMPICH Version:   5.0.2\n", "Open MPI\nOpen MPI v5.0.8, package: x\n"
+HYDRA, ORTE = "HYDRA build details:\n    Version: 5.0.2", "mpiexec (OpenRTE) 4.1.4"
+
+
+@pytest.mark.parametrize(
+    ("library", "said", "words"),
+    [
+        (MPICH, HYDRA, "mpi        MPICH Version: 5.0.2\nmpiexec    /bin/mpiexec of MPICH\n"),
+        (OPEN_MPI, ORTE, "mpiexec    /bin/mpiexec of Open MPI\nranks      one process"),
+        (MPICH, ORTE, "warning: mpi4py has MPICH, and /bin/mpiexec is that of Open MPI: pip"),
+        (OPEN_MPI, HYDRA, "warning: mpi4py has Open MPI, and /bin/mpiexec is that of MPICH: pip"),
+        (MPICH, "", "warning: there is no mpiexec beside this Python nor on the PATH"),
+        ("", HYDRA, "mpi        mpi4py finds no library of MPI"),
+    ],
+)
+def test_doctor_says_whose_mpi_there_is(monkeypatch, capsys, library, said, words):
+    out = doctored(monkeypatch, capsys, library, said)
+    assert words in out
+    assert ("warning" in words) == ("warning: " in out)

@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md"]
 PAGES += ["docs/steps.md", "docs/plan_fast.md", "docs/profile.md", "docs/your_own_data.md"]
+PAGES += ["docs/large_data.md", "docs/distributed.md"]
+PAGES += ["docs/other_libraries.md", "docs/onnx.md"]
 
 
 def code_blocks(page: str) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tinygraph
 from tinygraph.cli.machine import EXTRAS
 from tinygraph.errors import install
 
@@ -116,5 +117,20 @@ def test_each_target_brings_an_extra_and_ci_runs_it():
     assert targets - needs.keys() == {"help", "test-all", "gpu", "browser", "clean"} | of_cupy
     ci = (ROOT / ".ci/run").read_text()
     (run,) = re.findall(r"for target in (.*); do", ci)
-    by_hand = {"test-all", "ledger", "bench", "torture", "host-time", "gpu", "help", "clean"}
+    by_hand = {
+        "test-all",
+        "dist",
+        "ledger",
+        "bench",
+        "torture",
+        "host-time",
+        "gpu",
+        "help",
+        "clean",
+    }
     assert {*run.split(), *re.findall(r"^make ([\w-]+)", ci, re.M)} == targets - by_hand
+
+
+def test_the_version_that_is_cited_is_the_one_that_is_built():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)[1]
+    assert cited == tinygraph.__version__ and PYPROJECT["project"]["dynamic"] == ["version"]

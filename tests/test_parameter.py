@@ -1,11 +1,15 @@
 """Leaves that a module keeps: what may take their place, and writes that backward must notice."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
+from tinygraph.writes import Writes
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
@@ -177,3 +181,20 @@ def test_a_traced_function_is_not_replayed_without_an_assignment():
     with tg.no_grad(), pytest.warns(tg.errors.PlanWarning):
         first = [halve(X).item() for _ in range(3)]
     assert first[1] == pytest.approx(first[0] / 2) and first[2] == pytest.approx(first[0] / 4)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulator"])
+def test_a_module_that_was_pickled_is_whole(device, monkeypatch):
+    """As processes of other libraries do it, in which the count of writes begins anew."""
+    network = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).to(device)
+    network[0].weight.value = network[0].weight.value + 1
+    sent = pickle.dumps(network)
+    monkeypatch.setattr(Writes, "count", 0)
+    found = pickle.loads(sent)
+    assert all(p.device is get_device(device) and p.requires_grad for p in found.parameters())
+    for name, array in network.state_dict().items():
+        np.testing.assert_array_equal(found.state_dict()[name], array)
+    x = np.tile(X, (10, 1))
+    before = found(x).numpy()
+    (found(x) * before).sum().backward()  # refuses what was written since
+    assert found[0].weight.grad.any()

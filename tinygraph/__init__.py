@@ -53,14 +53,17 @@ above.zeros, above.ones, above.empty = zeros, ones, empty  # noqa: F405
 above.bernoulli = later("tinygraph.sampling", "bernoulli")
 above.multinomial = later("tinygraph.sampling", "multinomial")
 above.fill_uniform = fill_uniform
+above.to_dlpack = later("tinygraph.dlpack", "to_dlpack")
+above.cuda_array_interface = later("tinygraph.dlpack", "cuda_array_interface")
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
 above.no_such_name = later("tinygraph.coming_from", "no_such_name")
 above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
 above.raise_for_bad_values = later("tinygraph.anomaly", "raise_for_bad_values")
 
 if TYPE_CHECKING:
-    from tinygraph import autograd, data, nn, optim, show, testing, training
+    from tinygraph import autograd, data, distributed, nn, onnx, optim, show, testing, training
     from tinygraph.anomaly import detect_anomaly
+    from tinygraph.dlpack import from_dlpack
     from tinygraph.plan import compile, plan
     from tinygraph.sampling import (
         bernoulli,
@@ -79,6 +82,7 @@ else:
     _HOMES = {
         "compile": "tinygraph.plan.compiled",
         "detect_anomaly": "tinygraph.anomaly",
+        "from_dlpack": "tinygraph.dlpack",
         "plan": "tinygraph.plan.graph_plan",
         "load": "tinygraph.saving",
         "save": "tinygraph.saving",
@@ -93,9 +97,12 @@ else:
         "randperm": "tinygraph.sampling",
         "autograd": "tinygraph.autograd",
         "data": "tinygraph.data",
+        "distributed": "tinygraph.distributed",
         "nn": "tinygraph.nn",
+        "onnx": "tinygraph.onnx",
         "optim": "tinygraph.optim",
         "show": "tinygraph.show",
+        "sklearn": "tinygraph.sklearn",
         "testing": "tinygraph.testing",
         "training": "tinygraph.training",
     }
@@ -120,12 +127,14 @@ __all__ = [
     "data",
     "detect_anomaly",
     "device",
+    "distributed",
     "double",
     "e",
     "dtype",
     "errors",
     "finfo",
     "float",
+    "from_dlpack",
     "get_float32_matmul_precision",
     "half",
     "iinfo",
@@ -139,6 +148,7 @@ __all__ = [
     "newaxis",
     "nn",
     "no_grad",
+    "onnx",
     "optim",
     "normal",
     "pi",

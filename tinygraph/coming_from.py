@@ -240,8 +240,8 @@ ABSENT = _rows(
     set_printoptions: np.set_printoptions
     use_deterministic_algorithms: every op gives the same bits at every run
     set_num_threads get_num_threads: OMP_NUM_THREADS=1 in the environment
-    jit fx export onnx: tg.compile(step), and tg.save for the numbers
-    distributed multiprocessing: one process and one device
+    jit fx export: tg.compile(step), tg.onnx.save for a file, and tg.save for the numbers
+    multiprocessing: DataLoader(..., num_workers=4) for data, mpiexec and tg.distributed to train
     utils: tg.data is torch.utils.data; tg.optim has clipping
     Size: shapes are tuples
     FloatTensor DoubleTensor LongTensor IntTensor BoolTensor: tg.Tensor(data, dtype=...)
@@ -287,7 +287,7 @@ ABSENT = _rows(
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
     InstanceNorm3d: tg.instance_norm(x)
     BatchNorm3d: BatchNorm1d on x.flatten(2)
-    LocalResponseNorm SyncBatchNorm: LATER
+    LocalResponseNorm: LATER
     Transformer: a TransformerEncoder, and a TransformerDecoder that is given what it encoded
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x

@@ -108,6 +108,9 @@ class Device:
     def __deepcopy__(self, memo: object) -> Device:
         return self  # the engine compares devices by identity: a copied model stays where it is
 
+    def __reduce__(self) -> Any:
+        return get_device, (self.name,)  # so does one that went to another process
+
 
 class EmulatorDevice(Device):
     """Numpy arrays, and the `.cu` kernels, which the emulator runs on the CPU."""
@@ -159,6 +162,15 @@ class CudaDevice(Device):
                 "device", "memory limit", "a number of bytes, 0 for no limit", repr(limit)
             )
         self.cupy.get_default_memory_pool().set_limit(size=limit)
+
+    def nccl(self) -> Any:
+        """CuPy's module of NCCL; DeviceError without its library."""
+        from cupy.cuda import nccl
+
+        if not nccl.available:
+            way_out = "pip install nvidia-nccl-cu12 or nvidia-nccl-cu13, by the version of CUDA"
+            raise DeviceError("device", "NCCL", "its library", "none that CuPy can load", way_out)
+        return nccl
 
     def quiet(self) -> AbstractContextManager[Any]:
         return _NOTHING  # numpy computes nothing here

@@ -53,6 +53,14 @@ class DeviceError(TinygraphError, RuntimeError):
     """A device that is absent, or tensors that live on different devices."""
 
 
+class ExchangeError(TinygraphError, BufferError):
+    """Memory that cannot be shared with another library: it requires a gradient, lies elsewhere."""
+
+
+class ProtocolError(TinygraphError, AttributeError):
+    """An object without the methods by which libraries share their arrays."""
+
+
 class KernelCompileError(TinygraphError, RuntimeError):
     """A CUDA source that does not compile: file, line, source line and the compiler's message."""
 
@@ -87,6 +95,14 @@ class DatasetError(TinygraphError, RuntimeError):
 
 class WorkerError(TinygraphError, RuntimeError):
     """A process of a DataLoader that ended, that did not answer in time, or could not begin."""
+
+
+class DistributedError(TinygraphError, RuntimeError):
+    """Ranks that do not do the same, or that cannot meet."""
+
+
+class OnnxError(TinygraphError, RuntimeError):
+    """A network that ONNX has no operators for, a file that cannot be read, no package onnx."""
 
 
 class GradcheckError(TinygraphError, AssertionError):

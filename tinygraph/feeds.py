@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
+from tinygraph.operators import above
+from tinygraph.running import here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -108,6 +110,17 @@ def _upstream(node: Tensor, gradient: Any) -> Array:
     if array.shape != node.shape:
         raise ShapeError("backward", "gradient", f"shape {node.shape}", array.shape)
     return array
+
+
+def weighted(outputs: Sequence[Tensor], upstream: list[Array]) -> list[Array]:
+    """The upstream gradients as they count: those of a part of a batch less than 1."""
+    weight = here.top.weight
+    if weight == 1:
+        return upstream
+    return [
+        above.times(node.device, gradient, weight)
+        for node, gradient in zip(outputs, upstream, strict=True)
+    ]
 
 
 def refuse_freed(order: Sequence[Tensor]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.errors import GraphError
-from tinygraph.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of
+from tinygraph.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of, weighted
 from tinygraph.hooks import through_hooks
 from tinygraph.memory import eager_memory
 from tinygraph.op import differentiate, evaluate
@@ -163,7 +163,7 @@ def run_backward(
 
     The gradients of the nodes in `into` go there, and nothing into any `.grad`.
     """
-    upstream = upstream_of(outputs, gradients, create_graph)
+    upstream = weighted(outputs, upstream_of(outputs, gradients, create_graph))
     walk = partial(_walk_back, outputs, upstream, retain_graph, into)
     here.top.walk_back(walk, outputs, gradients)
 
@@ -206,6 +206,8 @@ def _walk_back(
                 node.grad = pending[node]
             else:
                 node.grad = here.top.add_up(_added, node.grad, pending[node], node.device, True)
+            if node.op is None:
+                here.top.complete(node)
         if node.op is not None:
             pass_on(node, pending.pop(node))
         else:

@@ -9,6 +9,7 @@ kernel's launch on the precision of products; never on values.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from tinygraph.operators import above
 from tinygraph.random import Words, default_generator, uniform
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
+from tinygraph.threads import workers
 
 
 class Memory:
@@ -40,29 +42,34 @@ class Memory:
         self.contiguous = device.contiguous  # mem.contiguous(array): in row-major order
         self.constant = device.constant  # mem.constant(array): a small table from the host
 
+    @property
+    def workers(self) -> int:
+        """How many threads may share the work of a body."""
+        return workers()
+
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         """Uniform numbers in [0, 1), from a new stream of the default generator.
 
         The same bits on every device: a kernel makes them where kernels run.
         """
-        seed, stream, _, start = self.words()
+        seed, stream, first, start = self.words(math.prod(shape[1:]))
         if not self.device.runs_kernels:
-            return uniform(shape, dtype, seed, stream)
+            return uniform(shape, dtype, seed, stream, first=first)
         out = self.empty(shape, dtype)
         if out.size:
-            above.fill_uniform(out, seed, stream, start)
+            above.fill_uniform(out, seed, stream, start, first)
         return out
 
     def words(self, of_sample: int = 1) -> Words:
         """A new stream of the same generator, for an op that makes its numbers where it needs them.
 
-        `of_sample` words belong to each sample: a tile of a batch begins after those before it.
+        `of_sample` words belong to each sample: a part of a batch begins after those before it.
         """
         seed, stream, start = here.top.stream(default_generator, self.device)
         if start is None and self.device.runs_kernels:
             # A null pointer outside of a capture: no request, so that a plan has the same ones in.
             start = self.device.empty((0,), np.uint64)
-        return Words(seed, stream, 0, start)
+        return Words(seed, stream, here.top.first_sample * of_sample, start)
 
 
 @lru_cache(maxsize=256)

@@ -52,6 +52,8 @@ class Op:
     updates : tuple of int
         Positions of inputs that the op writes, once for each training evaluation (running
         statistics).  No other input is ever changed.
+    communicates : bool
+        Whether its body talks to other processes: it is run once in each evaluation, and no more.
 
     Notes
     -----
@@ -62,6 +64,7 @@ class Op:
     """
 
     name: ClassVar[str] = "op"
+    communicates: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -165,6 +165,16 @@ class Operators(Conversions[Node], Absent):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    def __dlpack__(self, **asked: Any) -> Any:
+        return above.to_dlpack(self, **asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.value.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return above.cuda_array_interface(self)
+
     def __float__(self) -> float:
         return float(self.item())
 

@@ -9,6 +9,7 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.running import here
+from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor
 from tinygraph.writes import Writes
 
@@ -17,6 +18,24 @@ class Kept(Tensor):
     """A leaf whose `value` may be replaced by an array of its shape and dtype, and no other."""
 
     __slots__ = ()
+
+    @property
+    def parted(self) -> Any:
+        """How it is dealt out to ranks (distributed/split.py); None where each has all of it."""
+        return None
+
+    @property
+    def whole_shape(self) -> Shape:
+        """The shape as it is saved."""
+        return self.shape
+
+    def whole_of(self, array: Array) -> Array:
+        """The whole of what each rank has a part of, as the value is: what is saved."""
+        return array
+
+    def part_of(self, array: Array) -> Array:
+        """This rank's part of a whole."""
+        return array
 
     def become(self, device: Device, dtype: Any = None) -> None:
         """Lie on another device, or be of another float dtype, gradient included."""
@@ -41,6 +60,12 @@ class Kept(Tensor):
         made.requires_grad = self.requires_grad
         made.grad = None if self.grad is None else self.device.copy(self.grad)
         return made
+
+    def __setstate__(self, state: tuple[Any, dict[str, Any]]) -> None:
+        """Be what another process has sent, whose count of writes is not that of this one."""
+        for name, value in state[1].items():
+            super().__setattr__(name, value)
+        self.written = Writes.count
 
     def _fitting(self, new: Any) -> Any:
         """The array on this leaf's device, where it is one that the leaf can have."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
 _WORD = (1 << 64) - 1
@@ -110,8 +111,11 @@ class Generator:
             return self.stream - 1
 
     def numpy(self) -> np.random.Generator:
-        """A numpy generator on the next stream, for normal numbers, permutations and the like."""
-        return np.random.Generator(philox(self.seed, self.next_stream()))
+        """A numpy generator on the next stream, for normal numbers, permutations and the like.
+
+        A shard of a batch has numbers of its own: how many words one takes is not known beforehand.
+        """
+        return np.random.Generator(philox(self.seed, self.next_stream(), here.top.first_sample))
 
     def state_dict(self) -> dict[str, int]:
         """The seed and the next stream, as plain ints."""

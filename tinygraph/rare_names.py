@@ -39,7 +39,7 @@ ABSENT = {
     signal: HOST
     cholesky_inverse cholesky_solve geqrf lobpcg logdet lu lu_solve lu_unpack orgqr ormqr
         pca_lowrank svd_lowrank triangular_solve: HOST: np.linalg, without a gradient
-    frombuffer from_file from_dlpack: tg.from_numpy, of what numpy reads so
+    frombuffer from_file: tg.from_numpy, of what numpy reads so
     empty_strided empty_permuted: tg.empty
     sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
         sparse_compressed_tensor sparse_coo smm hspmm sspaddmm strided layout: arrays are dense
@@ -136,7 +136,7 @@ ABSENT = {
         for p, q in zip(average.parameters(), model.parameters())
 """,
     "utils.data": """
-    distributed: one process trains
+    distributed: DataLoader(...).part(rank, size), of a batch that all ranks share
     dataloader sampler dataset: the classes themselves are in tg.data
     datapipes IterDataPipe MapDataPipe: a Dataset with __getitem__ and __len__
 """,

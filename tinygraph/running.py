@@ -55,9 +55,22 @@ class Eager:
         Whether a compiled function may run as a plan, not as it stands.
     replays : bool
         Whether a plan may run the ufuncs that the bodies of its ops come down to.
+    threads : int or None
+        That a new plan has where it is not told; None for all cores.
+    first_sample : int
+        Where the samples that run begin in the whole batch: their random numbers are those that the
+        whole batch has there.
+    weight : float
+        How much a gradient counts that backward begins with: a part of a batch, its share.
+    of_ranks : tuple of int or None
+        How many samples of the batch each rank of a launch has, where that is known.
     """
 
     remembers = plans = replays = True
+    threads: int | None = None
+    first_sample = 0
+    weight = 1.0
+    of_ranks: tuple[int, ...] | None = None
     below: Any = None  # nobody
 
     # ---- ops; a `node` is a Tensor, or in a plan what has its op, inputs and needs ----------
@@ -101,6 +114,9 @@ class Eager:
     def add_up(self, add: Callable[..., Any], total: Any, term: Any, *how: Any) -> Any:
         """Add a gradient to a total, None before the first: what `add(total, term, *how)` gives."""
         return add(total, term, *how)
+
+    def complete(self, leaf: Any) -> None:
+        """`.grad` of a leaf has all that this backward adds to it."""
 
     # ---- the host's part of a step ----------------------------------------------------------
 

@@ -14,7 +14,7 @@ from benchmarks.cpu.client import Client, SideFailed, SideNotOffered
 from benchmarks.cpu.libraries import tinygraph_steps
 from benchmarks.cpu.measure import agree, measure
 from benchmarks.cpu.sides import Side, environment
-from benchmarks.cpu.training import NotOffered
+from benchmarks.cpu.training import NotOffered, built
 from tests.benchmarks import cpu_made_up_peer
 
 MADE_UP = "tests.benchmarks.cpu_made_up_peer"
@@ -247,7 +247,7 @@ def test_every_point_has_its_baseline_and_our_sides(point):
 
 
 def test_workloads_are_those_of_the_table():
-    w1, w2, w3, w4 = (workloads.build(name) for name in workloads.QUICK)
+    w1, w2, w3, w4 = (workloads.build(name) for name in sides.BY_LAYERS)
     assert w1.images.shape == (100, 1, 28, 28) and w1.learning_rate == 0.1
     assert [w.shape for w in w1.weights] == [(256, 1, 3, 3), (256,), (10, 169 * 256), (10,)]
     assert [w.shape for w in w2.weights[::2]] == [(512, 784), (512, 512), (10, 512)]
@@ -257,6 +257,40 @@ def test_workloads_are_those_of_the_table():
     assert [w.shape for w in w4.weights[::2]] == [(8, 2), (1, 8)] and w4.loss == "mse"
     for net in (w1, w2, w3, w4):
         assert all(array.dtype == np.float32 for array in (net.images, *net.weights))
-    for bad in ("w5", "w1", "w2:3", "w1:a:b"):
+    for bad in ("w5", "w1", "w2:3", "w1:a:b", "gpt:2"):
         with pytest.raises(ValueError):
             workloads.build(bad)
+
+
+def parameters(module):
+    return {name: p.numpy() for name, p in module.named_parameters()}
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "after"),
+    [
+        ("lenet5", 61_706, (64, 10)),
+        ("resnet18", 701_466, (32, 10)),
+        ("srcnn", 8_129, (16, 1, 21, 21)),
+        ("gpt", 110_464, (16 * 32, 65)),
+    ],
+)
+def test_networks_that_people_know(name, count, after):
+    """Numbers of parameters are counted by hand, from the sizes in the text."""
+    network = workloads.build(name)
+    module, optimizer = built(network, tg, lambda array: array)
+    assert sum(p.size for p in module.parameters()) == count
+    assert type(optimizer).__name__ == network.optimizer[0]
+    assert module(network.inputs).shape == after
+    again = parameters(built(network, tg, lambda array: array)[0])
+    assert all((again[key] == array).all() for key, array in parameters(module).items())
+    deviations = [a.std() for a in again.values() if a.ndim > 1]
+    assert all(0 < each < 1 for each in deviations) and len({*deviations}) == len(deviations)
+
+
+def test_a_plan_of_a_network_takes_the_steps_of_its_graph():
+    network = workloads.build("lenet5")
+    eager, compiled = (tinygraph_steps.make(network, kind, 1) for kind in ("eager", "compiled"))
+    want = [eager.value(eager.step()) for _ in range(3)]
+    assert want[2] < want[0]
+    assert [compiled.value(compiled.step()) for _ in range(3)] == pytest.approx(want, rel=1e-5)

@@ -145,7 +145,7 @@ def test_no_plot_without_a_ratio(tmp_path):
     ("arguments", "words"),
     [
         (["--peers", "torch theano"], "no such peer: theano; there are torch jax"),
-        (["--only", "w9"], "no such point: w9; there are w1:100:256"),
+        (["--only", "w9"], "no such point: w9; there are lenet5 resnet18"),
         (["--threads", "0"], "must be at least 1"),
         (["--rounds", "-1"], "must be at least 1"),
     ],
@@ -311,6 +311,7 @@ def test_which_peers_are_compared_with(tmp_path, pip, monkeypatch):
 
 MODULES = (
     "host",
+    "networks",
     "report",
     "timing",
     "workloads",

@@ -2,6 +2,7 @@
 
 import importlib
 
+from benchmarks.children import ROOT
 from benchmarks.gpu import SECTIONS, page, section
 from benchmarks.gpu.room import Room, WallClock
 from benchmarks.report import Table
@@ -79,4 +80,5 @@ def test_a_section_that_breaks_has_its_error_on_the_page(monkeypatch, tmp_path):
     assert not section.measure("conv", Room("emulator", WallClock(), rehearse=True), made)
     found = made.sections["conv"]
     assert found.state == page.FAILED and "ZeroDivisionError" in found.text
+    assert f"{ROOT}/" not in found.text and "tests/benchmarks/test_gpu_page.py" in found.text
     assert "a first row" in found.text and found.text.count(conv.TITLE) == 1

@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from benchmarks.gpu import gemm, host_time, ours, smoke, steps, variants
+from benchmarks.gpu import conv, gemm, host_time, ours, smoke, steps, variants
 from benchmarks.gpu.chosen import Pass, Side, gemm_cuts, gemm_steps
 from benchmarks.gpu.room import Room, WallClock
 from benchmarks.gpu.torch_side import COMPILED, TorchSide
@@ -66,6 +66,26 @@ def test_a_side_that_disagrees_is_left_out(monkeypatch):
     assert "| tinygraph eager |" in text and "| PyTorch eager |" not in text
     assert any("PyTorch eager: AssertionError" in line for line in result.left_out)
     assert not result.failed
+
+
+def off(sides, by):
+    """The sides of a convolution, with another gradient of w."""
+    *runs, results = sides
+    return *runs, lambda: [*results()[:2], results()[2] + by]
+
+
+def test_a_convolution_is_held_against_float64(monkeypatch):
+    """Where the other side is off the page says so, and ours is timed; where ours is, it is not."""
+    right, torch = ours.convolution, TorchStandIn()
+    torch.convolution = lambda x, *rest: off(right(x, *rest, "cpu"), x.dtype == np.float32)
+    result = conv.run(rehearsal(torch))
+    assert not result.failed and "| forward |" in str(result.blocks[1])
+    assert any("gradient of w of cuDNN is off by" in line for line in result.left_out)
+    torch.convolution = lambda *arrays: right(*arrays, "cpu")
+    monkeypatch.setattr(ours, "convolution", lambda *args: off(right(*args), 1))
+    result = conv.run(rehearsal(torch))
+    assert result.failed == "a convolution of ours is wrong"
+    assert "| forward |" not in str(result.blocks[1])
 
 
 @pytest.mark.second

@@ -116,6 +116,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     }
     config = json.loads((run.path / "config.json").read_text())
     assert config["settings"] == {
+        "shards": None,
         "data": "digits",
         "filters": 3,
         "padding": "valid",
@@ -156,13 +157,13 @@ def test_the_same_seed_gives_the_same_parameters(trained, tmp_path):
 def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
     """Three epochs look at 144 held-out samples each; the 359 of the test come once, at the end."""
     sizes = []
-    evaluate = tg.training.trainer.evaluate
+    evaluate = tg.training.step.evaluate
 
     def spy(model, loader, loss):
         sizes.append(len(loader.dataset))
         return evaluate(model, loader, loss)
 
-    monkeypatch.setattr("tinygraph.training.trainer.evaluate", spy)
+    monkeypatch.setattr("tinygraph.training.step.evaluate", spy)
     monkeypatch.setattr("tinygraph.recipes.recipe.evaluate", spy)
     run_of(tmp_path / "run", filters=1, epochs=3)
     assert sizes == [144, 144, 144, 359]

@@ -14,10 +14,11 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 
 from tinygraph.cli.arguments import PARSERS, parse
+from tinygraph.distributed import end_together, world
 from tinygraph.errors import (
     ArgumentError,
     CheckpointError,
@@ -56,13 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = ""
     try:
         args = parse(sys.argv[1:] if argv is None else argv)
-        command = args.command
-        if args.json:
-            with redirect_stdout(StringIO()):
-                answer = args.run_command(args)
-            print(json.dumps(answer, indent=2, default=str))
-        else:
+        command, leads = args.command, world().rank == 0
+        with nullcontext() if leads and not args.json else redirect_stdout(StringIO()):
             answer = args.run_command(args)
+        if leads and args.json:
+            print(json.dumps(answer, indent=2, default=str))
         sys.stdout.flush()
         return int(answer.get("exit_status", 0 if answer.get("ok", True) else 1))
     except BAD_INPUT as error:
@@ -80,13 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     except Stopped as stop:
-        print(stop, file=sys.stderr)
+        if world().rank == 0:  # all ranks stop, after the same batch
+            print(stop, file=sys.stderr)
         return 128 + stop.signal
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return end_together("interrupted", 130)
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return code
+    return end_together(f"error: {message}", code)

@@ -14,6 +14,7 @@ from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.course_watch import watch
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment
+from tinygraph.cli.export import EXPORT, export
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import list_kernels
 from tinygraph.cli.machine import doctor
@@ -47,6 +48,7 @@ TRAIN: Options = {
     "--run DIR": "a new folder for the results (default runs/RECIPE-DATE-TIME)",
     "--resume RUN": "go on with a run that was stopped, with the same bits",
     "--dry-run": "try one batch, measure it, and write nothing",
+    "--tensorboard": "write RUN/tensorboard too: `tensorboard --logdir RUN` shows it",
 }
 BEST: Options = {"--best": "take the parameters of the epoch that was best on the validation data"}
 EVALUATE: Options = {
@@ -121,6 +123,12 @@ PARSERS = {
         "list what can be trained, or the settings of one recipe",
         "numba_cnn",
         {"RECIPE": (WHICH, {"nargs": "?"})},
+    ),
+    "export": Command(
+        export,
+        "write the network of a run as an ONNX file",
+        "runs/first model.onnx",
+        {"RUN": RUN["RUN"], **EXPORT, **RUN, **BEST},
     ),
     "sample": Command(
         sample,

@@ -11,11 +11,12 @@ from typing import Any
 
 from tinygraph import recipes
 from tinygraph.cli.options import given_settings
+from tinygraph.distributed import leads, world
 from tinygraph.errors import ArgumentError, CheckpointError, install
 from tinygraph.recipes.settings import DeviceName, as_text, describe_type, fit, meanings, type_of
 from tinygraph.show.text import clip
 from tinygraph.text_table import aligned
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import Progress, RunFolder, TensorBoard
 
 HOW_LONG = ("epochs", "duration")  # settings that a resumed run may have others of
 
@@ -31,19 +32,23 @@ def train(args: Namespace) -> dict[str, Any]:
         if args.dry_run:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
+    with _removed_if_empty(run):
+        recipe.deal(config, run)
     print(f"{recipe.name}: {listed(asdict(config))}", flush=True)
+    if world().size > 1:
+        way_on = f"where one of them dies, all end: `{run.resume_command}` goes on"
+        what = "layers" if config.shards is None else f"{config.shards} shards"
+        print(f"{world().size} ranks share {what}; {way_on}", flush=True)
     if run.opened and run.finished:
         print(f"{how_far(run)}: --epochs goes on, with more of them", flush=True)
-    data_dir = args.data_dir or run.config.get("data_dir")
-    try:
-        with plain_warnings():
-            result = recipe.train(
-                config, run, data_dir, args.download, Progress(lines=not args.json)
-            )
-    except BaseException:
-        with suppress(OSError):
-            run.path.rmdir()  # goes only while it is empty: nothing was trained
-        raise
+    data_dir, shown = args.data_dir or run.config.get("data_dir"), leads() and not args.json
+    with _removed_if_empty(run), plain_warnings():
+        progress = Progress(lines=shown, bar=None if leads() else False)
+        goes_on = (run.path / "tensorboard").is_dir()  # with the files of the run
+        log = TensorBoard(run) if args.tensorboard or goes_on else None
+        result = recipe.train(config, run, data_dir, args.download, progress, log)
+    if not result:
+        return {"recipe": recipe.name}  # another rank than the first, which is done
     _, notes = _draw(recipe, run)
     files = [str(path) for path in run.files()]
     for file in files:
@@ -59,6 +64,18 @@ def train(args: Namespace) -> dict[str, Any]:
         "epochs": run.rows(),
         "test": result,
     }
+
+
+@contextmanager
+def _removed_if_empty(run: RunFolder) -> Iterator[None]:
+    """Where nothing was trained, the folder of a new run goes again."""
+    try:
+        yield
+    except BaseException:
+        if leads():
+            with suppress(OSError):
+                run.path.rmdir()  # goes only while it is empty
+        raise
 
 
 def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:

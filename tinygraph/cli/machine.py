@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shlex
+import shutil
+import subprocess
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.nvrtc.compiling import version
 from tinygraph.device import get_device
+from tinygraph.distributed import world
 from tinygraph.errors import KernelCompileError, TinygraphError, install
 from tinygraph.recipes.settings import DEVICES
 from tinygraph.training import environment
@@ -28,8 +32,19 @@ EXTRAS = {  # extra -> libraries as they are imported
     "plot": ("matplotlib",),
     "fast": ("numba", "threadpoolctl"),
     "emulator": ("ziglang",),
+    "mpi": ("mpi4py",),
+    "onnx": ("onnx",),
     "cuda13": ("cupy",),  # or cuda12, if that one's CuPy is there
 }
+
+# In a process of its own: a library of MPI that does not fit may end the process that loads it.
+ASK_MPI = """
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+print(MPI.get_vendor()[0], MPI.Get_library_version().splitlines()[0].strip(), sep="\\n")
+"""
+OF_MPIEXEC = {"hydra": "MPICH", "open mpi": "Open MPI", "openrte": "Open MPI", "prrte": "Open MPI"}
 
 PROBE = """__global__ void probe(int* y)
 {
@@ -51,6 +66,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
     if "OPENBLAS_CORETYPE" in os.environ:
         core = os.environ["OPENBLAS_CORETYPE"]
         warnings.append(f"OPENBLAS_CORETYPE={core} forces BLAS kernels: this can halve the speed")
+    mpi = _mpi(warnings)
     print(f"python     {found['python']} ({sys.executable})")
     print(f"numpy      {found['numpy']}")
     print(f"tinygraph  {tinygraph.__version__}")
@@ -62,6 +78,8 @@ def doctor(args: Namespace) -> dict[str, Any]:
         print(f"{name:9}  {state}")
     print(f"compiler   {compiler or 'no C++ compiler found'}")
     print(f"nvrtc      {nvrtc or 'absent: pip install nvidia-cuda-nvrtc'}")
+    for name in ("mpi", "mpiexec", "ranks"):
+        print(f"{name:9}  {mpi[name]}")
     for extra, names in EXTRAS.items():
         if "cupy-cuda12x" in distributions.get(names[0], ()):
             extra = "cuda12"
@@ -78,6 +96,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
         "compiler": compiler,
         "nvrtc": nvrtc,
         "libraries": libraries,
+        "mpi": mpi,
         "warnings": warnings,
         "warm": warm,
     }
@@ -103,6 +122,58 @@ def warmed() -> float | None:
     seconds = time.perf_counter() - begun
     print(f"emulator   ready after {seconds:.1f} s")
     return seconds
+
+
+def _mpi(warnings: list[str]) -> dict[str, Any]:
+    """The library of MPI that mpi4py has found, its launcher, and the ranks of this launch."""
+    ranks = world()
+    vendor, library = _mpi_library()
+    launcher = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    launcher = launcher or shutil.which("mpiexec")
+    if library and not launcher:
+        warnings.append("there is no mpiexec beside this Python nor on the PATH")
+    of = _mpi_of(launcher) if launcher else ""
+    if vendor and of and of != vendor:
+        warnings.append(f"mpi4py has {vendor}, and {launcher} is that of {of}: {install('mpi')}")
+    if ranks.crowd:
+        warnings.append(ranks.crowd)
+    alone = "one process, without a launcher"
+    each = f"{ranks.local_cores / ranks.local_size:g} cores for each of {ranks.local_size} here"
+    return {
+        "mpi": library or f"absent: {install('mpi')}",
+        "mpiexec": f"{launcher}{f' of {of}' if of else ''}" if launcher else "absent",
+        "ranks": f"{ranks.size}, by {ranks.name}; {each}" if ranks.size > 1 else alone,
+        "size": ranks.size,
+        "cores": ranks.local_cores,
+    }
+
+
+def _mpi_library() -> tuple[str, str]:
+    """Who made the library of MPI that mpi4py loads, and what it calls itself; or why not."""
+    if find_spec("mpi4py") is None:
+        return "", ""
+    found = _output([sys.executable, "-c", ASK_MPI])
+    vendor, _, library = found.rstrip().partition("\n")
+    return (
+        (vendor, " ".join(library.split())) if library else ("", "mpi4py finds no library of MPI")
+    )
+
+
+def _mpi_of(launcher: str) -> str:
+    """Whose launcher it is, as far as it says so."""
+    said = _output([launcher, "--version"]).lower()
+    return next((maker for word, maker in OF_MPIEXEC.items() if word in said), "")
+
+
+def _output(command: list[str]) -> str:
+    """What a program prints, without the variables of a launch; nothing where it fails."""
+    own = ("PMI", "OMPI_", "MPI_", "PRTE_")
+    free = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=free, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 def _absent(error: TinygraphError) -> str:

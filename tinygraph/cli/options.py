@@ -25,6 +25,7 @@ SETTINGS: Options = {  # those that have an option of their own
     "--lr X": "learning rate",
     "--device NAME": DEVICE,
     "--backup-every TIME": "keep dated copies of the parameters",
+    "--shards N": "parts of each batch, which the ranks of mpiexec share; they fix the bits",
 }
 
 

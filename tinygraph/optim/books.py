@@ -165,8 +165,8 @@ class Books:
             return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
         if not isinstance(value, np.ndarray):
             return f"expected an array, got {type(value).__name__}"
-        if value.shape != parameter.shape or value.dtype != parameter.dtype:
-            expected = f"{parameter.dtype} {parameter.shape}"
+        if value.shape != parameter.whole_shape or value.dtype != parameter.dtype:
+            expected = f"{parameter.dtype} {parameter.whole_shape}"
             return f"expected {expected}, got {value.dtype} {value.shape}"
         return ""
 
@@ -178,10 +178,11 @@ def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
 
 def _saved(parameter: Parameter, value: Any) -> Any:
     """A copy of a piece of state on the host."""
-    is_number = isinstance(value, Real)
-    return value if is_number else np.array(parameter.device.to_numpy(value), order="C")
+    if isinstance(value, Real):
+        return value
+    return np.array(parameter.whole_of(parameter.device.to_numpy(value)), order="C")
 
 
 def _loaded(parameter: Parameter, value: Array) -> Array:
     """A copy of a saved array on the parameter's device."""
-    return parameter.device.from_numpy(np.array(value, order="C"))
+    return parameter.device.from_numpy(np.array(parameter.part_of(value), order="C"))

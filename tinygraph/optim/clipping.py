@@ -85,8 +85,7 @@ def _clip_norm(
     limit = number("clip_grad_norm", "max_norm", max_norm, 0, infinite=True)
     power = number("clip_grad_norm", "norm_type", norm_type, above=0, infinite=True)
     gradients = _gradients(parameters)
-    norms = [_device_norm(device, arrays, power) for device, arrays in gradients.items()]
-    norm = _combined(norms, power)
+    norm = _combined(_norms(parameters, power), power)
     if error_if_nonfinite and not math.isfinite(norm):
         raise ArgumentError(
             "clip_grad_norm",
@@ -100,6 +99,17 @@ def _clip_norm(
         for device, arrays in gradients.items():
             _scale(device, arrays, factor)
     return norm
+
+
+def _norms(parameters: list[Tensor], power: float) -> list[float]:
+    """The norms on each device; of parameters that are split among ranks, those of all parts."""
+    split = [p for p in parameters if p.grad is not None and getattr(p, "parted", None)]
+    alike = [p for p in parameters if p not in set(split)] if split else parameters
+    norms = [_device_norm(device, each, power) for device, each in _gradients(alike).items()]
+    if split:
+        own = [_device_norm(device, each, power) for device, each in _gradients(split).items()]
+        norms += split[0].parted.of_all_ranks(_combined(own, power))  # type: ignore[attr-defined]
+    return norms
 
 
 def clip_grad_value(

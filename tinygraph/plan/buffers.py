@@ -20,7 +20,9 @@ from tinygraph.device import CPU, EMULATOR, Device
 from tinygraph.errors import GraphError
 from tinygraph.memory import Memory
 from tinygraph.random import Words, default_generator, uniform
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
+from tinygraph.threads import workers
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 PASSING_BYTES = 1 << 20  # of an array of the first run that is worth a mapping of its own
@@ -53,7 +55,10 @@ class Streams:
 class KeptMemory(Memory):
     """The Memory of one op in one phase: fresh arrays at first, the same ones ever after."""
 
-    __slots__ = ("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position")
+    __slots__ = (
+        *("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position"),
+        *("_workers", "alone"),
+    )
 
     def __init__(
         self,
@@ -69,7 +74,20 @@ class KeptMemory(Memory):
         self.position = 0  # requests since the op's call began
         self.first_sample = 0  # where a tile begins: random numbers are those of the whole batch
         self.kept = self.draws_numbers = False
+        self.alone = True  # whether one thread runs the body: others run other tiles
+        self._workers = 0  # as many at every run
         self.empty, self.zeros = self._empty, self._zeros
+
+    @property
+    def workers(self) -> int:
+        if not self._workers:
+            self._workers = 1 if self.alone else workers()
+        return self._workers
+
+    @property
+    def shares_work(self) -> bool:
+        """Whether threads were found to share the work of the body."""
+        return self._workers > 1
 
     def _empty(self, shape: Shape, dtype: Any) -> Array:
         at = self.position
@@ -103,7 +121,8 @@ class KeptMemory(Memory):
         """Those that the whole batch would have from the first sample of this tile on."""
         self.draws_numbers = True
         seed, stream = self.draws.stream((self.at, self.position))
-        return Words(seed, stream, self.first_sample * of_sample, self._empty((0,), np.uint64))
+        first = here.top.first_sample + self.first_sample
+        return Words(seed, stream, first * of_sample, self._empty((0,), np.uint64))
 
 
 def _passing(shape: Shape, dtype: Any, device: Device) -> Array:

@@ -154,7 +154,9 @@ class CompiledFunction:
         key: Hashable = None
         try:
             placed = tuple([take_apart(x, given) for x in args])
-            key = placed, take_apart(options, given) if options else None, here.top.remembers
+            plain = take_apart(options, given) if options else None
+            top = here.top
+            key = placed, plain, top.remembers, top.threads, top.of_ranks
         except Refused as refusal:
             self._tell(str(refusal))
         if key is None:

@@ -18,6 +18,7 @@ from tinygraph.memory import eager_memory
 from tinygraph.ops.arithmetic import Add
 from tinygraph.plan.buffers import Lent
 from tinygraph.plan.code import Code
+from tinygraph.running import here
 from tinygraph.shapes import Array
 
 COPIED_BYTES = 64 << 10  # a copy of so many takes less than the body of an op
@@ -85,6 +86,7 @@ class LeafGradients:
                 np.add(tensor.grad, self._small[at], out=tensor.grad)
             else:
                 tensor.grad = added(self.device, tensor.grad, totals.arrays.pop(at))
+            here.top.complete(tensor)
         if self._arguments:
             self.of_arguments = {
                 argument: self._leaving(at, totals)

@@ -51,6 +51,7 @@ class Program:
 
     array_type: type = np.ndarray  # what a body returns; anything else is made one
     memory_type: type[KeptMemory] = KeptMemory
+    alone = True  # whether other threads run other tiles meanwhile
 
     def __init__(self, code: Code, totals: Totals, draws: Streams, arena: Arena) -> None:
         instructions = code.instructions
@@ -83,7 +84,9 @@ class Program:
     # ---- what depends on the device ---------------------------------------------------------
 
     def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams) -> Any:
-        return self.memory_type(at, op, needs, draws, self.code.device)
+        memory = self.memory_type(at, op, needs, draws, self.code.device)
+        memory.alone = self.alone
+        return memory
 
     def looks(self, op: Op) -> bool:
         """Whether an op looks at the values of its operands before it runs."""

@@ -25,6 +25,7 @@ from tinygraph.plan.runner import Plan
 from tinygraph.plan.structure import fill, places_of
 from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
+from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Tensor, leaf
 
@@ -131,6 +132,7 @@ def _accumulate(tensor: Tensor, gradient: Array) -> None:
         tensor.grad = tensor.device.copy(gradient)
     else:
         tensor.grad = added(tensor.device, tensor.grad, gradient)
+    here.top.complete(tensor)
 
 
 class AsItStands:

@@ -36,6 +36,8 @@ MOST_TIMES = 8  # that calls are taken down: where arrays change all the time it
 class Replay(Program):
     """A program of a whole batch, replayed from its second run on."""
 
+    alone = False
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.replayed: dict[str, list[Call]] = {}  # "forward" and "backward", once taken down
@@ -142,7 +144,9 @@ class Replay(Program):
     def _bound(self, op: Op, body: Any, phase: tuple[str, int], *given: Any) -> Any:
         """The calls of a body, which are made, and its result; None where it keeps its own."""
         memory: KeptMemory = self._memories[phase]
-        if not _is_own(op) or op.updates or memory.draws_numbers:
+        if not _is_own(op) or op.updates or op.communicates or memory.draws_numbers:
+            return None
+        if memory.shares_work:  # one list of calls would leave it to one thread
             return None
         if compiled_body(op):  # for arrays, and for nothing that looks like one
             return None

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
-from functools import cache
 from typing import Any
 
 import numpy as np
 
+from tinygraph.operators import above
 from tinygraph.plan.buffers import Arena, Streams
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.leaf_gradients import LeafGradients, Totals
 from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
-from tinygraph.plan.tiles import Cut, cores, divisor, find_cut, tile_size, worth_cutting
+from tinygraph.plan.tiles import Cut, divisor, find_cut, tile_size, worth_cutting
 from tinygraph.running import here, inherit
 from tinygraph.shapes import Array, Spec
+from tinygraph.threads import cores, one_blas_thread, pool
 
 
 class TileWorker:
@@ -78,7 +78,7 @@ class Plan:
         self.cut: Cut = find_cut(code, carrying)
         self.threads, self.tile = 1, 0
         if not self.cut.reason and (tile or threads or worth_cutting(code)):
-            self.threads = min(threads or cores(), self.cut.batch)
+            self.threads = min(threads or here.top.threads or cores(), self.cut.batch)
             chosen = tile or tile_size(code, self.cut.batch, self.threads)
             self.tile = chosen if chosen < self.cut.batch else 0
             self.threads = self.threads if self.tile else 1
@@ -186,7 +186,10 @@ class Plan:
         outputs, program = self._forward_whole(arguments), self._workers[0].program(0)
         if self.code.root is not None:
             spec = self.code.instructions[self.code.root].spec
-            program.backward(self._one(spec) if gradient is None else gradient)
+            given = self._one(spec) if gradient is None else gradient
+            if here.top.weight != 1:
+                given = above.times(self.device, given, here.top.weight)
+            program.backward(given)
         program.settle()
         return outputs
 
@@ -256,6 +259,7 @@ class Plan:
             if self.code.root is not None:
                 spec = self.code.instructions[self.code.root].spec
                 scale = self._scale(self.code.root, program.values, stop - first)
+                scale *= here.top.weight
                 program.backward(np.full(spec.shape, scale, spec.dtype))
             program.settle()
 
@@ -293,26 +297,3 @@ def shares_of(batch: int, tile: int, workers: int) -> list[list[tuple[int, int]]
         first, stop = batch * worker // workers, batch * (worker + 1) // workers
         shares.append([(at, min(at + tile, stop)) for at in range(first, stop, tile)])
     return shares
-
-
-@cache
-def pool(process: int) -> Any:
-    """The threads of all plans in a process; one that was forked off has none of its parent's."""
-    from concurrent.futures import ThreadPoolExecutor  # not before a plan needs threads
-
-    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="tinygraph-plan")
-
-
-def one_blas_thread() -> Any:
-    """Keeps BLAS to one thread, where threadpoolctl is there to do so."""
-    controller = _controller()
-    return controller.limit(limits=1, user_api="blas") if controller else nullcontext()
-
-
-@cache
-def _controller() -> Any:
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    return ThreadpoolController()

@@ -12,7 +12,6 @@ c (a + b) = c a + c b, as in a loss that is divided by a number of steps.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -159,10 +158,3 @@ def tile_size(code: Code, batch: int, threads: int) -> int:
 def worth_cutting(code: Code) -> bool:
     """Whether the values of a batch are too large for a cache."""
     return bytes_of_values(code) >= WORTH_CUTTING
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -23,9 +23,10 @@ from tinygraph.checks import whole
 from tinygraph.errors import CheckpointError
 from tinygraph.plan.code import Code
 from tinygraph.plan.runner import Plan
-from tinygraph.plan.tiles import cores, tile_size
+from tinygraph.plan.tiles import tile_size
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array, Spec
+from tinygraph.threads import cores
 
 ROUNDS = 3  # of each candidate
 FINAL_ROUNDS = 5  # of the two fastest, in turns
@@ -74,6 +75,7 @@ class Tuning:
     def __init__(self, threads: int | None = None, tile: int | None = None) -> None:
         self.threads, self.tile = threads, tile  # what is fixed beforehand
         self.choices: list[Choice] = []  # measured in this process, or given to `load`
+        self.measures = True  # False: what has no choice keeps what a plan chooses by itself
 
     def to_list(self) -> list[dict[str, Any]]:
         """The choices as JSON takes them."""
@@ -96,6 +98,8 @@ class Tuning:
         for choice in self.choices:
             if (choice.arguments, choice.code, choice.reason) == (shapes, digest, reason):
                 return plan if reason else cut_as(plan, choice.threads, choice.tile), choice
+        if not self.measures:
+            return plan, Choice(shapes, digest, plan.threads, plan.tile, {}, "not to be measured")
         if reason:
             self.choices.append(Choice(shapes, digest, plan.threads, plan.tile, {}, reason))
             return plan, self.choices[-1]

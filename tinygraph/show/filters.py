@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.shapes import Array
 from tinygraph.show.figures import PICTURE, save
 from tinygraph.show.paths import writable
-from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of
+from tinygraph.show.png import diverging
+from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of, sheet
 
 
 @documented(PICTURE)
@@ -62,3 +64,25 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
     figure, axes = draw_tiles(tiles, colours, columns, (0.4, 0.4), title)
     figure.colorbar(colours, ax=axes, label="weight")
     return save(figure, target)
+
+
+MOST_FILTERS, MOST_CHANNELS = 16, 16  # where a filter has a row of its own
+BETWEEN = np.array([150, 150, 150], np.uint8)
+
+
+def filter_pixels(weights: Array) -> tuple[Array, tuple[int, int], float]:
+    """The first filters of a convolution (O, C, KH, KW) as bytes (H, W, 3), a tile for a channel.
+
+    Also how many filters and channels are shown, and what the darkest colour means.
+    """
+    channels, height, width = weights.shape[1:]
+    if channels <= 3:
+        part, columns = weights[:64], (8, 8, 9)[channels - 1]
+    else:  # a row for each filter
+        part = weights[:MOST_FILTERS, :MOST_CHANNELS]
+        columns = part.shape[1]
+    finite = np.abs(weights[np.isfinite(weights)].astype(np.float64))
+    largest = float(finite.max(initial=0.0)) or 1.0
+    colours = diverging(part.astype(np.float64), largest).reshape(-1, height, width, 3)
+    shown = (part.shape[0], part.shape[1])
+    return sheet(colours, min(columns, len(colours)), BETWEEN), shown, largest

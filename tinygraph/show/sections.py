@@ -13,6 +13,7 @@ from tinygraph.shapes import Array
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.charts import bars, lines, swatch
 from tinygraph.show.curves import is_number, metric_panels, words
+from tinygraph.show.filters import filter_pixels
 from tinygraph.show.folding import fitted
 from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.histograms import distributions
@@ -20,7 +21,6 @@ from tinygraph.show.labels import as_array, class_accuracies, confusions, in_tur
 from tinygraph.show.page import escape, folded, scroll, table
 from tinygraph.show.png import diverging, png_uri
 from tinygraph.show.samples import as_bytes, checked_images
-from tinygraph.show.sheet import sheet
 from tinygraph.show.svg import to_svg
 from tinygraph.show.text import clip
 
@@ -28,7 +28,7 @@ MAX_IMAGES, MAX_WRONG = 48, 36  # shown; so that some right ones can be seen bes
 LARGEST_IMAGE = 128  # pixels on a side; of larger ones every k-th pixel is kept
 MAX_NUMBERS = 30  # classes, up to which the confusion matrix is a table
 MAX_CONFUSIONS = 20  # most frequent ones, listed where it is a picture
-MAX_LAYERS, MAX_FILTERS, MAX_CHANNELS = 6, 16, 16
+MAX_LAYERS = 6
 UNFOLDED = 12  # histograms
 
 
@@ -203,17 +203,9 @@ def filters_html(state: Mapping[str, Any]) -> str | None:
 
 def _layer_filters(name: str, w: Array) -> str:
     number, channels, height, width = w.shape
-    finite = np.abs(w[np.isfinite(w)].astype(np.float64))
-    largest = float(finite.max(initial=0.0)) or 1.0
-    if channels <= 3:
-        part, columns = w[:64], (8, 8, 9)[channels - 1]
-    else:  # a row for each filter
-        part = w[:MAX_FILTERS, :MAX_CHANNELS]
-        columns = part.shape[1]
-    colours = diverging(part.astype(np.float64), largest).reshape(-1, height, width, 3)
-    pixels = sheet(colours, min(columns, len(colours)), np.array([150, 150, 150], np.uint8))
+    pixels, part, largest = filter_pixels(w)
     zoom = max(1, round((32 if channels <= 3 else 20) / (width + 1)))
-    shown = "" if part.shape == w.shape else f"; shown are {part.shape[0]} and {part.shape[1]}"
+    shown = "" if part == w.shape[:2] else f"; shown are {part[0]} and {part[1]}"
     return (
         f'<figure><img width="{pixels.shape[1] * zoom}" height="{pixels.shape[0] * zoom}" '
         f'src="{png_uri(pixels)}" alt="filters of {escape(name)}">'
