@@ -27,7 +27,7 @@ int tg_launch(Entry, const char *, uint32_t, const uint32_t[3], const uint32_t[3
               double, const uintptr_t[2], Failure *);
 int tg_module(uintptr_t, uintptr_t[3]);
 void tg_check_begin(int, uintptr_t, uintptr_t);
-void *tg_far_memory(uint32_t, size_t);
+void *tg_far_memory(size_t);
 void tg_check_region(uintptr_t, size_t, const char *, uint32_t, uint32_t, int);
 void tg_check_outputs(void);
 uint32_t tg_check_findings(const Found **);
@@ -68,7 +68,7 @@ int main(int count, char **words) {
     const int n = atoi(words[4]);
     const size_t bytes = (size_t)n * sizeof(float);
     tg_module((uintptr_t)tg_entry_0, module);
-    float *y = checked ? tg_far_memory(0, bytes) : calloc(1, bytes);
+    float *y = checked ? tg_far_memory(bytes) : calloc(1, bytes);
     struct { float *y; int64_t n; } packed = {y, n};
     Failure failure;
     enum { MUST_BE_WRITTEN = 4 };

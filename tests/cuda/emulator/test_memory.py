@@ -1,9 +1,12 @@
 """Where data may lie: shared memory of all kinds, constants, globals, locals."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import check, kernel, run
+from tinygraph.cuda.emulator.books import checker_library
 
 # ---- static shared memory ----------------------------------------------------------------------
 
@@ -398,3 +401,21 @@ def test_wide_arguments_keep_their_bits(launch):
         255,
     )
     assert y.tolist() == [-(2**62), 2**63 - 1, -(2**63), 255]
+
+
+# ---- the checker's copies of arrays --------------------------------------------------------------
+
+
+def test_copies_lie_a_terabyte_from_those_of_the_launch_before():
+    """A launch that is looked at again has copies of its own while the first ones are there."""
+    library, size, terabyte = checker_library(), 1 << 14, 1 << 40
+    places = [library.tg_far_memory(size) for _ in range(20)]
+    try:
+        gaps = [high - low for low, high in pairwise(sorted(places))]
+        assert min(gaps) >= terabyte
+        library.tg_far_free(places[7], size)
+        again = library.tg_far_memory(3 * size)
+        assert again == places[7]
+    finally:
+        for place in places:
+            library.tg_far_free(place, 3 * size)

@@ -69,6 +69,23 @@ def test_threads_that_give_way_at_any_moment_are_no_finding():
             assert report.ok, report.text()
 
 
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_a_read_beyond_an_array_stays_that_when_values_are_followed(first):
+    """Whatever the order in memory: the second launch must not find another array behind x."""
+    text = """__global__ void k(const float* x, float* y, int n) {
+        float v;
+        v = 0;
+        for (int i = 0; i < n; i++) v += x[i * 64 + threadIdx.x];
+        y[threadIdx.x] = v;
+    }"""
+    both = np.ones(2 << 12, np.float32)
+    x, y = both[: 1 << 12], both[1 << 12 :]
+    if first == "y":
+        x, y = y, x
+    report = check(text, 1, 64, x, Out(y), 128)
+    assert {f.kind for f in report.findings} == {"out-of-bounds"}, report.text()
+
+
 WRONG_LOCALS = {
     "float sum; for (int i = 0; i < 4; i++) sum += x[i]; y[t] = sum;": "stored",
     "float best; if (x[t] > 100) best = x[t]; y[t] = best;": "stored",

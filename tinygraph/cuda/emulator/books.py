@@ -58,7 +58,7 @@ def checker_library() -> Any:
             tg_follow_begin="zz",
             tg_check_absent_value="z",
             tg_check_region="zzsuui",
-            tg_far_memory="uz",
+            tg_far_memory="z",
             tg_far_free="pz",
             tg_site="u",
             tg_profile_line="up",

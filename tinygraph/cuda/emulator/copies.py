@@ -45,8 +45,8 @@ def copy_apart(arguments: Sequence[Argument], library: Any) -> list[Copy]:
             copies[-1].high = max(copies[-1].high, high)
         else:
             copies.append(Copy(low, high, offset))
-    for number, copy in enumerate(copies):
-        copy.memory = library.tg_far_memory(number, copy.size)
+    for copy in copies:
+        copy.memory = library.tg_far_memory(copy.size)
         if not copy.memory:
             raise MemoryError(f"the checker needs {copy.size} bytes for the copy of an array")
         ctypes.memmove(copy.address, copy.low, copy.high - copy.low)

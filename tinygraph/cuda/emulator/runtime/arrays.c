@@ -105,12 +105,19 @@ void regions_forget(void) {
 }
 
 /* Memory for the copy of an array, a terabyte away from the others: an index that goes astray meets
- * nothing, and the nearest array is the one that was meant. */
-void *tg_far_memory(uint32_t number, size_t bytes) {
-    const uintptr_t wish = ((uintptr_t)16 + number) << 40;
-    void *memory = mmap((void *)wish, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+ * nothing, and the nearest array is the one that was meant.  A place may be taken, by the copies of
+ * a launch that is looked at a second time; the system would then choose one, which may be next to
+ * another copy. */
+void *tg_far_memory(size_t bytes) {
+    enum { FIRST = 16, LAST = 100 }; /* terabytes: below lie programs, above libraries and stacks */
+    for (uintptr_t number = FIRST;; number++) {
+        void *wish = (void *)(number << 40);
+        void *memory = mmap(wish, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) return NULL;
+        if (memory == wish || number == LAST) return memory;
+        munmap(memory, bytes);
+    }
 }
 
 void tg_far_free(void *memory, size_t bytes) { munmap(memory, bytes); }
