@@ -117,9 +117,10 @@ class Op:
     ) -> Literal["map", "sum"] | None:
         """How samples, which lie on axis 0 of the inputs that `carries` marks, meet in the output.
 
-        "map": sample i of the output depends on sample i of those inputs alone.  "sum": the output
-        is a sum over samples, or a mean: see `divisor`.  None, the default: neither.  A plan cuts
-        the batch into tiles where every op claims something.
+        "map": row i of the output depends on row i of those inputs alone, or on neighbouring rows
+        that become one, as one may become several.  "sum": the output is a sum over rows, or a
+        mean: see `divisor`.  None, the default: neither.  A plan cuts the batch into tiles where
+        every op claims something, and each sample has rows of its own.
         """
         return None
 

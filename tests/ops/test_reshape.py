@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import tinygraph as tg
@@ -90,11 +91,15 @@ class TestReshape(OpContract):
         "shape",
         ((-1, 12), "map"),
         ((-1, 2, 6), "map"),
-        ((2, 12), None),
-        ((-1, 6), None),
-        ((-1,), None),
+        ((2, 12), "map"),
+        ((2, -1), "map"),
+        ((-1, 6), "map"),  # two rows for each sample
+        ((8, 3), "map"),
+        ((-1,), "map"),
+        ((-1, 24), None),
+        ((1, 2, 12), None),
         ((1, -1, 12), None),
-        ((2, -1), None),
+        ((4, -1), None),
     )
     bad_input = [
         Bad(
@@ -123,6 +128,21 @@ class TestReshape(OpContract):
         (y,) = tg.Graph(tg.reshape(x, (-1, 12))).forward({"x": np.ones((5, 3, 4))})
         assert y.shape == (5, 12)
 
+    @pytest.mark.parametrize(
+        "shape, again",
+        [
+            ((2, 12), (5, 12)),
+            ((2, -1), (5, 12)),
+            ((8, 3), (20, 3)),
+            ((-1, 4), (15, 4)),
+            ((1, -1, 12), (1, 5, 12)),
+        ],
+    )
+    def test_a_size_that_is_the_batch_need_not_be_written_as_such(self, shape, again):
+        y = tg.reshape(tg.Tensor(X, name="x"), shape)
+        (other,) = tg.Graph(y).forward({"x": np.ones((5, 3, 4))})
+        assert other.shape == again
+
 
 class TestFlatten(OpContract):
     function = staticmethod(tg.flatten)
@@ -130,7 +150,7 @@ class TestFlatten(OpContract):
     problems = flatten_problems()
     claims = [
         (Problem((X,), {"start_dim": first, "end_dim": last}, (True,)), claim)
-        for first, last, claim in ((1, -1, "map"), (-1, -1, "map"), (0, -1, None), (0, 0, "map"))
+        for first, last, claim in ((1, -1, "map"), (-1, -1, "map"), (0, -1, "map"), (0, 0, "map"))
     ]
     bad_input = [
         Bad("start", (X, 3), {}, ShapeError, "start_dim: expected an axis from -3 to 2, got 3"),

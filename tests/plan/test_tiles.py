@@ -61,6 +61,54 @@ def test_why_a_batch_is_not_cut(make, words):
     assert words in find_cut(code(make(x, y, w), x, y), [0, 1]).reason
 
 
+@pytest.mark.parametrize(
+    "reshaped",
+    [
+        lambda h, n: tg.reshape(h, (n, 2, 3)),
+        lambda h, n: tg.reshape(h, (n, 2, -1)),
+        lambda h, n: tg.reshape(h, (-1, 3)),  # two rows for each sample
+        lambda h, n: tg.reshape(tg.reshape(h, (-1, 2)), (-1, 6)),  # three, which become one
+        lambda h, n: tg.flatten(tg.reshape(h, (n, 2, 3)), 0, 1),
+        lambda h, n: tg.dropout(tg.reshape(h, (-1, 3)), 0.5),
+    ],
+    ids=["named", "last", "rows", "rows of rows", "flattened", "dropout"],
+)
+def test_samples_in_several_rows_are_cut(reshaped):
+    n = 12
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, 4)).astype(np.float32)
+    y = rng.standard_normal((n, 2, 3)).astype(np.float32)
+    first = rng.standard_normal((6, 4)).astype(np.float32)
+
+    def run(**how):
+        tg.manual_seed(5)
+        w = tg.Parameter(first.copy())
+
+        def step(x, y):
+            h = reshaped(tg.linear(x, w), n)
+            loss = tg.mse_loss(tg.tanh(h), tg.reshape(y, h.shape) if h.ndim == 2 else y)
+            loss.backward()
+            return loss, h
+
+        given = tg.Tensor(x), tg.Tensor(y)
+        made = tg.compile(step, **how) if how else step
+        for _ in range(2):
+            w.grad = None
+            loss, h = made(*given)
+        if how:
+            assert "tiles of 5 samples" in made.explain()
+        return loss.value, h.value, w.grad
+
+    for whole, tiled in zip(run(), run(tile=5, threads=2), strict=True):
+        np.testing.assert_allclose(tiled, whole, rtol=2e-6, atol=1e-7)
+
+
+def test_rows_that_belong_to_no_sample_are_not_cut():
+    x, y, w = leaves(4)
+    three = tg.reshape(tg.linear(x, w), (-1, 2, 2))  # of two samples each
+    assert "away from axis 0" in find_cut(code(tg.sum(three), x), [0]).reason
+
+
 def test_arguments_that_are_differentiated_and_single_samples():
     x, y, w = leaves()
     x.requires_grad = True

@@ -33,7 +33,7 @@ from tinygraph.shapes import (
     integers,
     normalize_axes,
 )
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 class _Regrouping:
@@ -84,9 +84,10 @@ class Reshape(_Regrouping, Op):
     forward_kernel = forward
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        # A sample stays whole where -1 stands for the batch and the rest holds one sample.
-        whole = math.prod(self.shape[1:]) == math.prod(specs[0].shape[1:])
-        return "map" if self.shape[:1] == (-1,) and whole else None
+        # Where -1 stands in front, rows are cut into several, or several are joined.
+        before, after = math.prod(specs[0].shape[1:]), math.prod(self.shape[1:])
+        regroups = min(before, after) > 0 == max(before, after) % min(before, after)
+        return "map" if self.shape[:1] == (-1,) and regroups else None
 
 
 @frozen
@@ -113,8 +114,7 @@ class Flatten(_Regrouping, Op):
         return (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        first, last = self._span(specs[0].ndim)
-        return "map" if first or not last else None  # axis 0 alone is joined with nothing
+        return "map"  # axis 0 stays, or has several rows for each sample
 
 
 @frozen
@@ -208,8 +208,8 @@ def reshape(x: Operand, shape: int | Shape) -> Tensor:
     Parameters
     ----------
     shape : int or tuple of int
-        The new sizes; at most one is -1 and follows from the others.  Write -1 for the batch, so
-        that the graph can be run again with another batch size.
+        The new sizes; at most one is -1 and follows from the others.  Where axis 0 keeps its size,
+        it may have another one when the graph is run again, like a batch.
 
     Raises
     ------
@@ -225,7 +225,24 @@ def reshape(x: Operand, shape: int | Shape) -> Tensor:
     array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    return Reshape(as_shape("reshape", shape))(x)
+    x, sizes = as_tensor(x), as_shape("reshape", shape)
+    return Reshape(_named_by_samples(sizes, x.shape))(x)
+
+
+def _named_by_samples(sizes: Shape, shape: Shape) -> Shape:
+    """The same shape with -1 for axis 0, where that are the samples or rows of them, of any number.
+
+    >>> _named_by_samples((8, 6, -1), (8, 2, 15)), _named_by_samples((16, 15), (8, 2, 15))
+    ((-1, 6, 5), (-1, 15))
+    """
+    if not shape or not sizes or sizes[0] < 1 or shape[0] < 1:
+        return sizes
+    known, size = math.prod([n for n in sizes if n != -1]), math.prod(shape)
+    rows = -1 not in sizes and 0 in (sizes[0] % shape[0], shape[0] % sizes[0])
+    fits = known and (size % known == 0 if -1 in sizes else size == known)
+    if not fits or not (rows or sizes[0] == shape[0]):
+        return sizes
+    return (-1, *[size // known if n == -1 else n for n in sizes[1:]])
 
 
 @rearranged

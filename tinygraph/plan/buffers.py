@@ -56,7 +56,7 @@ class KeptMemory(Memory):
     """The Memory of one op in one phase: fresh arrays at first, the same ones ever after."""
 
     __slots__ = (
-        *("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position"),
+        *("arrays", "at", "draws", "draws_numbers", "first_row", "kept", "op", "position"),
         *("_workers", "alone"),
     )
 
@@ -72,7 +72,7 @@ class KeptMemory(Memory):
         self.at, self.op, self.draws = at, op, draws  # `at` tells this call of an op from others
         self.arrays: list[Any] = []
         self.position = 0  # requests since the op's call began
-        self.first_sample = 0  # where a tile begins: random numbers are those of the whole batch
+        self.first_row = 0  # where a tile begins: random numbers are those of the whole batch
         self.kept = self.draws_numbers = False
         self.alone = True  # whether one thread runs the body: others run other tiles
         self._workers = 0  # as many at every run
@@ -121,7 +121,7 @@ class KeptMemory(Memory):
         """Those that the whole batch would have from the first sample of this tile on."""
         self.draws_numbers = True
         seed, stream = self.draws.stream((self.at, self.position))
-        first = here.top.first_sample + self.first_sample
+        first = here.top.first_sample + self.first_row
         return Words(seed, stream, first * of_sample, self._empty((0,), np.uint64))
 
 

@@ -27,6 +27,7 @@ from tinygraph.plan.buffers import (
 )
 from tinygraph.plan.code import Code
 from tinygraph.plan.leaf_gradients import Totals
+from tinygraph.plan.tiles import rows_of_sample
 from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 
@@ -94,10 +95,11 @@ class Program:
 
     # ---- running ----------------------------------------------------------------------------
 
-    def begin_at(self, first_sample: int) -> None:
+    def begin_at(self, first_sample: int, batch: int) -> None:
         """Where the tile of the next run begins in the batch."""
         for memory in self._drawing:
-            memory.first_sample = first_sample
+            rows = rows_of_sample(self.code.instructions[memory.at[1]].spec, batch)
+            memory.first_row = first_sample * rows
 
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""

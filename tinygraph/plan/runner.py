@@ -243,12 +243,13 @@ class Plan:
         for first, stop in tiles:
             program = worker.program(stop - first)
             self._fill(program.values, arguments, slice(first, stop))
-            program.begin_at(first)
+            program.begin_at(first, self.cut.batch)
             program.forward()
             for at in self.code.outputs:
                 value = program.values[at]
                 if at in whole:
-                    whole[at][first:stop] = value
+                    rows = len(whole[at]) // self.cut.batch
+                    whole[at][first * rows : stop * rows] = value
                 elif self.cut.kinds[at] == "sum":
                     scale = self._scale(at, program.values, stop - first)
                     # A tile of which nothing counts: the mean of no term is NaN.
@@ -264,7 +265,8 @@ class Plan:
             program.settle()
 
     def _divisor(self, at: int, values: Any, samples: int) -> np.float64:
-        found = divisor(self.code, self.cut.reduced[at], self.cut.kinds, values, samples)
+        cut = self.cut
+        found = divisor(self.code, cut.reduced[at], cut.kinds, values, samples, cut.batch)
         return np.float64(found or 0)
 
     def _scale(self, at: int, values: Any, samples: int) -> float:

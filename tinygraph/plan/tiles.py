@@ -1,7 +1,8 @@
 """Where a batch can be cut: which values carry samples, and how many samples make a tile.
 
     whole   the same for all samples: parameters, constants
-    map     sample i stands at index i of axis 0, and depends on sample i of what carries samples
+    map     sample i stands at index i of axis 0, and depends on sample i of what carries samples;
+            or on several neighbouring rows, as many for each sample: (N, T, V) as (N T, V)
     sum     added up over samples; a mean is one of each tile, which counts for as much of the whole
             as it has terms: `divisor`, asked before any tile runs
 
@@ -85,11 +86,11 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
         claim = made.op.batch(specs, carries)
         if claim is None:
             return refuse(f"{name} mixes samples, or does not say that it keeps them apart")
-        if claim == "map" and made.spec.shape[:1] != (batch,):
+        if claim == "map" and not rows_of_sample(made.spec, batch):
             return refuse(f"{name} moves samples away from axis 0")
         if claim == "sum":
             reduced[at] = at
-            if divisor(code, at, kinds, _Nothing(code), batch) is None:
+            if divisor(code, at, kinds, _Nothing(code), batch, batch) is None:
                 return refuse(f"{name} divides by a number that follows from what is computed")
         kinds.append(claim)
     if code.root is not None and kinds[code.root] != "sum":
@@ -97,7 +98,19 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
     return Cut(batch, tuple(kinds), reduced=reduced)
 
 
-def divisor(code: Code, at: int, kinds: Sequence[Kind], values: Any, samples: int) -> float | None:
+def rows_of_sample(spec: Spec, batch: int) -> int:
+    """How many rows of axis 0 a sample has; 0 where they cannot be shared out.
+
+    >>> rows_of_sample(Spec((12, 5), np.dtype("f4")), 4)
+    3
+    """
+    whole = bool(spec.shape) and spec.shape[0] % batch == 0
+    return spec.shape[0] // batch if whole else 0
+
+
+def divisor(
+    code: Code, at: int, kinds: Sequence[Kind], values: Any, samples: int, batch: int
+) -> float | None:
     """What a sum is divided by, of so many samples: it follows from the values of leaves, and of
     all else from what its shape is then."""
     made, given = code.instructions[at], []
@@ -106,8 +119,8 @@ def divisor(code: Code, at: int, kinds: Sequence[Kind], values: Any, samples: in
         if code.instructions[i].op is None:
             given.append(values[i])
         else:
-            shape = (samples, *spec.shape[1:]) if kinds[i] == "map" else spec.shape
-            given.append(Spec(shape, spec.dtype))
+            rows = samples * spec.shape[0] // batch if kinds[i] == "map" else 0
+            given.append(Spec((rows, *spec.shape[1:]), spec.dtype) if rows else spec)
     op: Any = made.op
     found: float | None = op.divisor(*given)
     return found

@@ -27,6 +27,7 @@ from tinygraph.testing.demands import (
     grad_of,
     on_device,
     on_tile,
+    samples_of,
 )
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.problem import Bad, Convention, Problem, cast, laid_out
@@ -235,11 +236,13 @@ class Contract:
         return y, y.inputs, carries if carried and not composite else ()
 
     def claim(self, problem: Problem) -> Literal["map", "sum"] | None:
-        """What the op says of the samples in this problem."""
+        """What the op says of the samples in this problem; of rows that no sample has, nothing."""
         y, inputs, carries = self.last_op(problem)
         if y.op is None or not carries:
             return None
-        return y.op.batch(tuple(x.spec for x in inputs), carries)
+        claim = y.op.batch(tuple(x.spec for x in inputs), carries)
+        rows = y.shape[0] % max(1, samples_of(inputs, carries)) if claim == "map" else 0
+        return None if rows else claim
 
     def try_batch_claim(self, problem: Problem, choose: Callable[[int], int]) -> None:
         """What `batch` promises a plan: the op on two tiles, joined or summed, is the op on all.
@@ -251,7 +254,7 @@ class Contract:
         claim = self.claim(problem)
         if not claim:
             return
-        n = next(len(x.value) for x, carried in zip(inputs, carries, strict=True) if carried)
+        n = samples_of(inputs, carries)
         if not n:
             return  # nothing can be cut: see try_empty_batch
         cut = choose(n)

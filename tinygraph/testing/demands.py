@@ -47,6 +47,11 @@ class TileMemory(Memory):
         return Words(0, self.stream, self.first * of_sample)
 
 
+def samples_of(inputs: Sequence[Tensor], carries: Sequence[bool]) -> int:
+    """How many samples the inputs have that carry any."""
+    return next(len(x.value) for x, carried in zip(inputs, carries, strict=True) if carried)
+
+
 def on_tile(op: Op, inputs: Sequence[Tensor], carries: Sequence[bool], tile: slice) -> Array:
     """The value of an op on a slice of the samples."""
     arrays = [x.value[tile] if c else x.value for x, c in zip(inputs, carries, strict=True)]
