@@ -288,7 +288,9 @@ def test_filters_and_mistakes_of_an_image_recipe(tmp_path):
 @reads
 @pytest.mark.second
 def test_the_command_and_a_run_that_goes_on_with_it(tmp_path, monkeypatch, capsys):
+    """All within one second, by which the names of files begin."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
     line = [
         "train",
         "numba_cnn",
