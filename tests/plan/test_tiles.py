@@ -43,7 +43,7 @@ def test_kinds_of_values():
         (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) + 2.0, "takes a sum over the batch"),
         (lambda x, y, w: 2.0 / tg.mse_loss(tg.linear(x, w), y), "takes a sum over the batch"),
         (lambda x, y, w: (lambda a: a * a)(tg.sum(tg.linear(x, w))), "takes a sum over the batch"),
-        (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "nothing that carries samples"),
+        (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "mul computes much that is the same for all samples"),
         (
             lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y),
             "a sum over the batch",
@@ -100,6 +100,55 @@ def test_samples_in_several_rows_are_cut(reshaped):
         return loss.value, h.value, w.grad
 
     for whole, tiled in zip(run(), run(tile=5, threads=2), strict=True):
+        np.testing.assert_allclose(tiled, whole, rtol=2e-6, atol=1e-7)
+
+
+def test_an_argument_may_have_several_rows_for_each_sample():
+    """Labels of tokens, flat, beside sequences."""
+    rng = np.random.default_rng(0)
+    codes, labels = rng.integers(0, 7, (12, 5)), rng.integers(0, 7, 60)
+    first = rng.standard_normal((7, 7)).astype(np.float32)
+
+    def run(**how):
+        table = tg.Parameter(first.copy())
+
+        def step(codes, labels):
+            logits = tg.reshape(tg.tanh(tg.embedding(codes, table)), (60, 7))
+            loss = tg.cross_entropy(logits, labels)
+            loss.backward()
+            return loss
+
+        made = tg.compile(step, **how) if how else step
+        loss = made(tg.Tensor(codes), tg.Tensor(labels))
+        if how:
+            assert "batch of 12: tiles of 4 samples" in made.explain()
+        return loss.value, table.grad
+
+    for whole, tiled in zip(run(), run(tile=4, threads=2), strict=True):
+        np.testing.assert_allclose(tiled, whole, rtol=2e-6, atol=1e-7)
+
+
+def test_what_is_the_same_for_all_samples_is_computed_by_each_tile():
+    """With the gradient of its parameter, and with the random numbers of the whole batch."""
+    x = np.random.default_rng(0).standard_normal((16, 64)).astype(np.float32)
+
+    def run(**how):
+        tg.manual_seed(5)
+        places = tg.Parameter(np.linspace(-1, 1, 64, dtype=np.float32))
+
+        def step(x):
+            shift = tg.dropout(tg.tanh(places), 0.5)
+            loss = tg.mean((x + shift) ** 2)
+            loss.backward()
+            return loss, shift
+
+        made = tg.compile(step, **how) if how else step
+        loss, shift = made(tg.Tensor(x))
+        if how:
+            assert "tiles of 3 samples" in made.explain()
+        return loss.value, shift.value, places.grad
+
+    for whole, tiled in zip(run(), run(tile=3, threads=2), strict=True):
         np.testing.assert_allclose(tiled, whole, rtol=2e-6, atol=1e-7)
 
 

@@ -10,7 +10,7 @@ laid out.  In a whole batch the ufuncs of a body may take the place of its call:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from tinygraph.plan.buffers import (
 )
 from tinygraph.plan.code import Code
 from tinygraph.plan.leaf_gradients import Totals
-from tinygraph.plan.tiles import rows_of_sample
 from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 
@@ -95,11 +94,10 @@ class Program:
 
     # ---- running ----------------------------------------------------------------------------
 
-    def begin_at(self, first_sample: int, batch: int) -> None:
-        """Where the tile of the next run begins in the batch."""
+    def begin_at(self, first_sample: int, rows: Sequence[int]) -> None:
+        """Where the tile of the next run begins in the batch; `rows` of each value has a sample."""
         for memory in self._drawing:
-            rows = rows_of_sample(self.code.instructions[memory.at[1]].spec, batch)
-            memory.first_row = first_sample * rows
+            memory.first_row = first_sample * rows[memory.at[1]]
 
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""

@@ -158,11 +158,16 @@ class Plan:
         program.settle()
         return self.gradients.leave(worker.totals)
 
-    def _fill(self, values: list[Any], arguments: Sequence[Array], tile: Any = None) -> None:
+    def _fill(
+        self, values: list[Any], arguments: Sequence[Array], tile: tuple[int, int] | None = None
+    ) -> None:
         """The leaves; of arguments that carry samples those of a tile."""
         for at, argument in self._arguments:
             array = arguments[argument]
-            values[at] = array[tile] if tile and self.cut.kinds[at] == "map" else array
+            if tile and self.cut.rows[at]:
+                first, stop = tile
+                array = array[first * self.cut.rows[at] : stop * self.cut.rows[at]]
+            values[at] = array
         for at, tensor in self._tensors:
             values[at] = tensor.value
 
@@ -239,17 +244,17 @@ class Plan:
         whole: dict[int, Array],
     ) -> None:
         """The tiles of one worker, one after the other."""
+        rows = self.cut.rows
         worker.sums.clear()
         for first, stop in tiles:
             program = worker.program(stop - first)
-            self._fill(program.values, arguments, slice(first, stop))
-            program.begin_at(first, self.cut.batch)
+            self._fill(program.values, arguments, (first, stop))
+            program.begin_at(first, rows)
             program.forward()
             for at in self.code.outputs:
                 value = program.values[at]
                 if at in whole:
-                    rows = len(whole[at]) // self.cut.batch
-                    whole[at][first * rows : stop * rows] = value
+                    whole[at][first * rows[at] : stop * rows[at]] = value
                 elif self.cut.kinds[at] == "sum":
                     scale = self._scale(at, program.values, stop - first)
                     # A tile of which nothing counts: the mean of no term is NaN.

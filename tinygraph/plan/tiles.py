@@ -1,6 +1,7 @@
 """Where a batch can be cut: which values carry samples, and how many samples make a tile.
 
-    whole   the same for all samples: parameters, constants
+    whole   the same for all samples: parameters, constants, and what is computed from these alone,
+            by each tile for itself: the places of tokens in a sequence
     map     sample i stands at index i of axis 0, and depends on sample i of what carries samples;
             or on several neighbouring rows, as many for each sample: (N, T, V) as (N T, V)
     sum     added up over samples; a mean is one of each tile, which counts for as much of the whole
@@ -30,6 +31,7 @@ FEWEST_SAMPLES = 16  # of a tile: products over fewer rows leave a processor idl
 # Bytes of all values of a tile.  Fused ops work in blocks that fit a core's cache by themselves; on
 # the seed network and a VGG-like one tiles of 16 MiB to 64 MiB were as fast as any.
 TILE_BYTES = 32 << 20
+MOST_SHARED = 1 / 8  # of the bytes of all values: what each tile computes alike
 WORTH_CUTTING = 4 << 20  # bytes of values below which tiles and threads cost more than they save
 
 
@@ -39,24 +41,40 @@ class Cut:
 
     batch: int  # samples of the whole batch
     kinds: tuple[Kind, ...]  # for each value; () where it cannot be cut
+    rows: tuple[int, ...] = ()  # for each value those of a sample on axis 0; 0 for what is no map
     reason: str = ""  # why it cannot be cut
     # For each sum the value that sums over samples: itself, or what it is a multiple of.
     reduced: dict[int, int] = field(default_factory=dict)
 
 
 def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
-    """How a code may be cut, where `carrying` names the arguments that may carry samples."""
-    shapes = {
-        at: made.spec.shape
+    """How a code may be cut, where `carrying` names the arguments that may carry samples.
+
+    The batch is the longest of them; else the shortest, and others may have several rows for each
+    sample, as labels of tokens have beside sequences.
+    """
+    rows = {
+        at: made.spec.shape[0]
         for at, made in enumerate(code.instructions)
         if made.argument is not None and made.argument in carrying and made.spec.shape
     }
-    batch = max((shape[0] for shape in shapes.values()), default=0)
+    most = max(rows.values(), default=0)
+    fewest = min((n for n in rows.values() if n > 1), default=most)
+    found = _cut(code, most, {at for at, n in rows.items() if n == most})
+    if not found.reason or fewest == most:
+        return found
+    again = _cut(code, fewest, {at for at, n in rows.items() if n % fewest == 0})
+    return found if again.reason else again
+
+
+def _cut(code: Code, batch: int, carrying: set[int]) -> Cut:
+    """The same, where the leaves that carry samples are known."""
     kinds: list[Kind] = []
+    shared = 0  # bytes of values that are the same for all samples
     reduced: dict[int, int] = {}
 
     def refuse(reason: str) -> Cut:
-        return Cut(batch, (), reason)
+        return Cut(batch, (), reason=reason)
 
     if code.device.runs_kernels:
         return refuse(f"kernels on {code.device} take all samples at once")
@@ -65,7 +83,7 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
     wanted = code.differentiated()
     for at, made in enumerate(code.instructions):
         if made.op is None:
-            kinds.append("map" if shapes.get(at, (0,))[0] == batch else "whole")
+            kinds.append("map" if at in carrying else "whole")
             if kinds[at] == "map" and wanted[at]:
                 return refuse("the gradient of an argument that carries samples is wanted")
             continue
@@ -78,15 +96,19 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
             continue
         if totals:
             return refuse(f"{name} takes a sum over the batch")
-        if not any(carries):
-            return refuse(f"{name} takes nothing that carries samples")
         if made.op.updates:
             return refuse(f"{name} writes one of its inputs")
+        if not any(carries):  # each tile computes it for itself
+            shared += made.nbytes
+            if shared > MOST_SHARED * bytes_of_values(code):
+                return refuse(f"{name} computes much that is the same for all samples")
+            kinds.append("whole")
+            continue
         specs = tuple([code.instructions[i].spec for i in made.inputs])
         claim = made.op.batch(specs, carries)
         if claim is None:
             return refuse(f"{name} mixes samples, or does not say that it keeps them apart")
-        if claim == "map" and not rows_of_sample(made.spec, batch):
+        if claim == "map" and (made.spec.shape[:1] or (1,))[0] % batch:
             return refuse(f"{name} moves samples away from axis 0")
         if claim == "sum":
             reduced[at] = at
@@ -95,17 +117,11 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
         kinds.append(claim)
     if code.root is not None and kinds[code.root] != "sum":
         return refuse("backward begins at a value that is no sum over the batch")
-    return Cut(batch, tuple(kinds), reduced=reduced)
-
-
-def rows_of_sample(spec: Spec, batch: int) -> int:
-    """How many rows of axis 0 a sample has; 0 where they cannot be shared out.
-
-    >>> rows_of_sample(Spec((12, 5), np.dtype("f4")), 4)
-    3
-    """
-    whole = bool(spec.shape) and spec.shape[0] % batch == 0
-    return spec.shape[0] // batch if whole else 0
+    if "map" not in kinds:
+        return refuse("no argument carries several samples")
+    found = zip(code.instructions, kinds, strict=True)
+    rows = tuple([made.spec.shape[0] // batch if kind == "map" else 0 for made, kind in found])
+    return Cut(batch, tuple(kinds), rows, reduced=reduced)
 
 
 def divisor(
