@@ -3,8 +3,10 @@
 #
 #     make demo                      train a small CNN on digits
 #     make test                      the first tier of the tests: minutes
-#     make test-all                  both tiers: toolchains, processes, mutants of every kernel,
-#                                    more examples; test-second: without the first
+#     make test-all                  both tiers: toolchains, processes, mutants of kernels, mistakes
+#                                    of learners; test-second: without the first
+#     make test-nightly              all variants of what the second tier tries in part, and more
+#                                    examples for the first
 #     make test-cupy                 the tests of device cuda on the real CuPy, without a GPU: installed in
 #                                    .venv/cupy; needs a C++ compiler, else it says so and passes
 #     make host-time                 microseconds of Python for each op on device cuda, with launches that do
@@ -33,7 +35,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CUPY := $(VENV)/cupy
 
-.PHONY: help demo test test-second test-all test-cupy browser host-time ledger kernels lint docs dist bench torture gpu clean
+.PHONY: help demo test test-second test-nightly test-all test-cupy browser host-time ledger kernels lint docs dist bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -49,7 +51,12 @@ test: $(VENV)/.has-test
 
 # mutants of one kernel file in one process, which makes their launches once
 test-second: $(VENV)/.has-test
-	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second or hypothesis" $(ARGS)
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second and not nightly" $(ARGS)
+
+# what the second tier leaves out of its sweeps, and more examples for the first
+test-nightly: $(VENV)/.has-test
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup \
+	    -m "nightly or (hypothesis and not second)" $(ARGS)
 
 test-all: test test-second
 
@@ -68,7 +75,7 @@ test-cupy: $(CUPY)/.made
 	status=$$?; \
 	if [ $$status = 77 ]; then exit 0; elif [ $$status != 0 ]; then exit $$status; fi; \
 	HYPOTHESIS_PROFILE=ci $(CUPY)/bin/python -m pytest -n auto -p tests.real_cupy.plugin \
-	    -m "second or not second" $(ARGS)
+	    -m "not nightly" $(ARGS)
 
 host-time: $(CUPY)/.made
 	@$(CUPY)/bin/python -m tests.real_cupy.install

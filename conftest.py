@@ -8,6 +8,7 @@ is shuffled by a seed: 1, or that of `--order-seed`; 0 leaves them as they are w
 import os
 import random
 import secrets
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,7 +54,24 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_collection_modifyitems(config, items):
+    leave_for_the_night(items)
     items[:] = shuffled(items, config.option.order_seed)
+
+
+def leave_for_the_night(items):
+    """Of a sweep, marked `sweep(n)`, the second tier runs one variant in n, always the same ones.
+
+    The others get the mark `nightly`.
+    """
+    sweeps = {}
+    for item in items:
+        for mark in item.iter_markers("sweep"):
+            name = item.nodeid.partition("[")[0]
+            sweeps.setdefault((name, *mark.args), []).append(item)
+    for (_, n), variants in sweeps.items():
+        variants.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        for item in variants[-(-len(variants) // n) :]:
+            item.add_marker("nightly")
 
 
 def shuffled(items, seed):

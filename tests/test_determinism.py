@@ -116,8 +116,14 @@ def test_and_leaves_none_of_its_numbers_to_the_next(_):
 
 
 class Item:
-    def __init__(self, nodeid):
-        self.nodeid = nodeid
+    def __init__(self, nodeid, *sweeps):
+        self.nodeid, self.sweeps, self.marks = nodeid, sweeps, []
+
+    def iter_markers(self, name):
+        return [pytest.mark.sweep(n).mark for n in self.sweeps if name == "sweep"]
+
+    def add_marker(self, mark):
+        self.marks.append(mark)
 
     def __repr__(self):
         return self.nodeid
@@ -134,3 +140,28 @@ def test_orders(pytestconfig):
         files = [item.nodeid[0] for item in order]
         assert sum(a != b for a, b in itertools.pairwise(files)) == 5  # kept together
     assert orders[1] != orders[2]
+
+
+def test_one_in_n_of_a_sweep_is_left_by_day(pytestconfig):
+    plugin = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+
+    def by_day(order):
+        items = [Item(f"a.py::test[{i}]", 4) for i in order]
+        items += [Item(f"a.py::few[{i}]", 4) for i in range(3)]
+        items += [Item(f"a.py::plain[{i}]") for i in range(5)]
+        plugin.leave_for_the_night(items)
+        return sorted(item.nodeid for item in items if item.marks != ["nightly"])
+
+    found = by_day(range(10))
+    names = [nodeid.partition("[")[0][6:] for nodeid in found]
+    assert [names.count(name) for name in ("test", "few", "plain")] == [3, 1, 5]
+    assert found == by_day(reversed(range(10)))
+
+
+def test_what_is_a_sweep_is_of_the_second_tier():
+    """Else plain `pytest` would run what CI leaves for the night."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for above, line in itertools.pairwise(lines):
+            if line.startswith("@pytest.mark.sweep("):
+                assert above == "@pytest.mark.second", f"{path}: {line}"

@@ -119,6 +119,7 @@ def test_each_target_brings_an_extra_and_ci_runs_it():
     (run,) = re.findall(r"for target in (.*); do", ci)
     by_hand = {
         "test-all",
+        "test-nightly",
         "dist",
         "ledger",
         "bench",

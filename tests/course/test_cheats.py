@@ -108,6 +108,7 @@ def test_a_cheat_gains_no_step(cheat, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", [*ASKS, *READS])
 def test_nobody_can_be_asked_where_the_rules_are_not_read(cheat, tmp_path, monkeypatch):
     """The second wall: the framework's answer is gone from the process, and no file opens."""
@@ -117,6 +118,7 @@ def test_nobody_can_be_asked_where_the_rules_are_not_read(cheat, tmp_path, monke
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", ASKS)
 def test_without_walls_it_would_gain_the_step(cheat, tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "broken_rules", lambda exercise, text: [])
@@ -149,6 +151,7 @@ CONV = {
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", CONV)
 def test_a_cheat_gains_no_step_of_a_convolution(cheat, tmp_path):
     step, function, body = CONV[cheat]
@@ -171,6 +174,7 @@ GRADCHECK = {
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", GRADCHECK)
 def test_a_cheat_gains_no_step_of_a_gradient_check(cheat, tmp_path):
     step, function, body = GRADCHECK[cheat]
@@ -307,6 +311,7 @@ KERNELS = {  # exercise, step, and what stands where
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", KERNELS)
 def test_a_kernel_that_cheats_gains_no_step(cheat, tmp_path):
     exercise, step, (old, new) = KERNELS[cheat]

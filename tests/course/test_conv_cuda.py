@@ -245,6 +245,7 @@ def test_right_kernels_in_another_style_pass(step, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
     step, edits, name = WRONG[style]
@@ -255,6 +256,7 @@ def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_what_the_catalogue_does_not_have_is_never_named_surely(style, tmp_path):
     step, edits = OUTSIDE[style]

@@ -56,6 +56,7 @@ def test_the_solution_passes_all_steps(exercise, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("exercise", "mistake", "way"), MISTAKES, ids=[f"{e.name}-{m.name}-{w}" for e, m, w in MISTAKES]
 )

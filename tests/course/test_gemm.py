@@ -249,6 +249,7 @@ OUTSIDE = {  # wrong in a way that the catalogue does not have
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_kernels_in_another_style_pass(style, tmp_path):
     outcome = of(GEMM, with_step(GEMM, *RIGHT[style]), tmp_path)
@@ -256,6 +257,7 @@ def test_right_kernels_in_another_style_pass(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
     step, edits, name = WRONG[style]
@@ -266,6 +268,7 @@ def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_what_the_catalogue_does_not_have_is_never_named_surely(style, tmp_path):
     step, edits = OUTSIDE[style]

@@ -221,6 +221,7 @@ OUTSIDE = {  # wrong, and like none of the catalogue
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT_ANSWERS)
 def test_right_answers_in_another_style_pass(style, tmp_path):
     outcome = of(GRADCHECK, with_body(*RIGHT_ANSWERS[style]), tmp_path)
@@ -228,6 +229,7 @@ def test_right_answers_in_another_style_pass(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG_ANSWERS)
 def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     function, body, name = WRONG_ANSWERS[style]
@@ -236,6 +238,7 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_what_is_not_in_the_catalogue_is_not_named(style, tmp_path):
     failure = of(GRADCHECK, with_body(*OUTSIDE[style]), tmp_path).failure

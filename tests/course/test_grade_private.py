@@ -56,6 +56,7 @@ def test_what_is_no_pack_is_said(text, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("exercise", exercises(), ids=lambda e: e.name)
 def test_the_solution_passes_all_private_cases(exercise):
     """Of one seed: a pack is also tried when it is made."""

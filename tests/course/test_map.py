@@ -23,6 +23,7 @@ STYLES = {
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", STYLES)
 def test_right_kernels_in_another_style_pass(style, tmp_path):
     old, new = STYLES[style]

@@ -272,12 +272,14 @@ def with_body(function, body):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_answers_in_another_style_pass(style, tmp_path):
     assert of(MLP, with_body(*RIGHT[style]), tmp_path).ok
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     function, body, name = WRONG[style]
@@ -286,6 +288,7 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_mistakes_outside_of_the_catalogue_are_never_named_surely(style, tmp_path):
     failure = of(MLP, with_body(*OUTSIDE[style]), tmp_path).failure

@@ -130,6 +130,7 @@ CHEATS = {  # exercise, step, the body of its gap
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_gains_no_step(cheat, tmp_path):
     name, step, body = CHEATS[cheat]

@@ -284,6 +284,7 @@ OUTSIDE = {  # wrong, and like none of the catalogue
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_answers_in_another_style_pass(style, tmp_path):
     outcome = of(NEURON, with_body(*RIGHT[style]), tmp_path)
@@ -291,6 +292,7 @@ def test_right_answers_in_another_style_pass(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     function, body, name = WRONG[style]
@@ -300,6 +302,7 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_a_mistake_outside_of_the_catalogue_has_no_sure_name(style, tmp_path):
     failure = of(NEURON, with_body(*OUTSIDE[style]), tmp_path).failure

@@ -320,6 +320,7 @@ OUTSIDE = {  # wrong, and like none of the catalogue
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_answers_in_another_style_pass(style, tmp_path):
     outcome = of(PARALLEL, with_body(*RIGHT[style]), tmp_path)
@@ -327,6 +328,7 @@ def test_right_answers_in_another_style_pass(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     function, body, name = WRONG[style]
@@ -335,6 +337,7 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_what_is_not_in_the_catalogue_is_not_named_surely(style, tmp_path):
     failure = of(PARALLEL, with_body(*OUTSIDE[style]), tmp_path).failure

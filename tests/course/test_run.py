@@ -35,6 +35,7 @@ def folder(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("exercise", WITH_NETWORK, ids=lambda e: e.name)
 def test_it_learns_and_as_the_framework_would(exercise, folder, capsys):
     (folder / exercise.file).write_text(exercise.solution)

@@ -235,6 +235,7 @@ def with_body(function, body):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_answers_in_another_style_pass(style, tmp_path):
     outcome = of(SOFTMAX, with_body(*RIGHT[style]), tmp_path)
@@ -252,6 +253,7 @@ def test_what_rounding_leaves_of_a_network_that_is_sure_is_no_mistake(gap):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     function, body, name = WRONG[style]
@@ -261,6 +263,7 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", OUTSIDE)
 def test_a_mistake_outside_of_the_catalogue_has_no_sure_name(style, tmp_path):
     failure = of(SOFTMAX, with_body(*OUTSIDE[style]), tmp_path).failure

@@ -53,6 +53,7 @@ WRONG = {
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", RIGHT)
 def test_right_kernels_in_another_style_pass(style, tmp_path):
     outcome = of(SUMS, SUMS.solution.replace(TREE, RIGHT[style]), tmp_path)
@@ -60,6 +61,7 @@ def test_right_kernels_in_another_style_pass(style, tmp_path):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("style", WRONG)
 def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
     body, name = WRONG[style]

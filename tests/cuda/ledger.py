@@ -14,7 +14,7 @@ how many wait.
 What all mutants share, the emulator and the compiler, stands in the first line of each file.  A
 change of it does not empty the ledger: the emulator has tests of its own, and tests in minutes
 would end with each commit to it.  `make test` then tries a larger sample of the entries, and says
-so.  `make test-all` tries every mutant that these very tools have not tried, and a sixteenth of the
+so.  `make test-all` tries every mutant that these very tools have not tried, and one in 32 of the
 others: an entry that is wrong, for whatever reason, fails there.
 
     make ledger              try what has no entry, or all of a file that other tools have tried
@@ -48,7 +48,7 @@ ROOT = Path(__file__).parents[2]
 # the second number where the emulator or the compiler is another one.
 MOST_NEW, SAMPLE, SAMPLE_OF_OTHER_TOOLS = 60, 2, 8
 # `make test-all` tries one of so many that have an entry by the same emulator and compiler.
-ONE_OF = 16
+ONE_OF = 32
 # What makes mutants, and makes and judges the launches of all files.
 COMMON = ("contract_work.py", "launch.py", "mutants.py", "mutation_run.py", "recorded.py")
 

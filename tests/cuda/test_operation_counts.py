@@ -266,6 +266,7 @@ def test_every_kernel_of_ours_states_its_operations(file):
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.usefixtures("launched_once")
 def test_the_emulator_counts_what_is_stated(file):
     found = counted_in(file, WORK[file]) if file in WORK else counted_in_contracts(file)

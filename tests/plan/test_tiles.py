@@ -43,7 +43,10 @@ def test_kinds_of_values():
         (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) + 2.0, "takes a sum over the batch"),
         (lambda x, y, w: 2.0 / tg.mse_loss(tg.linear(x, w), y), "takes a sum over the batch"),
         (lambda x, y, w: (lambda a: a * a)(tg.sum(tg.linear(x, w))), "takes a sum over the batch"),
-        (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "mul computes much that is the same for all samples"),
+        (
+            lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y),
+            "mul computes much that is the same",
+        ),
         (
             lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y),
             "a sum over the batch",
@@ -153,7 +156,7 @@ def test_what_is_the_same_for_all_samples_is_computed_by_each_tile():
 
 
 def test_rows_that_belong_to_no_sample_are_not_cut():
-    x, y, w = leaves(4)
+    x, _, w = leaves(4)
     three = tg.reshape(tg.linear(x, w), (-1, 2, 2))  # of two samples each
     assert "away from axis 0" in find_cut(code(tg.sum(three), x), [0]).reason
 
