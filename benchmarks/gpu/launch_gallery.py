@@ -13,6 +13,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.gpu.gallery import GalleryKernel
 from tinygraph.cli.check_kernel import arguments_of, kernel_of
 from tinygraph.cuda import InOut, Out
@@ -24,7 +26,7 @@ def on_gpu(cupy: Any, value: Any) -> Any:
         return Out(cupy.empty(value.array.shape, value.array.dtype))
     if isinstance(value, InOut):
         return InOut(cupy.asarray(value.array))
-    return cupy.asarray(value) if hasattr(value, "shape") and value.shape else value
+    return cupy.asarray(value) if isinstance(value, np.ndarray) else value
 
 
 def launch(entry: GalleryKernel, device: str) -> None:

@@ -36,6 +36,8 @@ struct LstmLayer {
         of_input[1] = q * before[1] * f * (T(1) - f);
         of_input[2] = q * i * (T(1) - g * g);
         of_input[3] = grad[0] * t * o * (T(1) - o);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) of_state[k] = of_input[k];
         grad[0] = T(0);
         grad[1] = q * f;
     }

@@ -34,6 +34,9 @@ MOST_BLOCKS = 65535  # on the second axis of a grid
 STEP = 16  # numbers of a sum that a block takes at a time
 SHORTEST_SUM = 1024  # no chunk of a sum is shorter
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
+# Halves do not pay for the pass that adds them up: on an H100 a convolution of 128 blocks took 1.3
+# times as long in two chunks, one of 32 blocks half as long in eight.
+FEWEST_CHUNKS = 3
 MOST_CHUNKS = 64
 MULTIPROCESSORS = 100  # of a large GPU, about
 
@@ -76,7 +79,8 @@ def choose_gemm(
     less than twice as long as one of 16, and holds 16 times as much.  It is gemm_pipelined where
     tiles of 128 give every multiprocessor of a large GPU one, and gemm_register_tile between.
     gemm_mma is taken where a lower precision of float32 is chosen.  A sum of `terms` times k
-    numbers is in chunks where `cut` allows it.  Not measured on a GPU.
+    numbers is in chunks where `cut` allows it.  On an H100 each was the fastest where it is taken, of
+    512 to 4096 rows: docs/benchmarks, `variants`.
 
     >>> choose_gemm(10, 16, 5, np.float32), choose_gemm(2048, 2048, 9, np.float32)
     (GemmChoice(tile=16, number=0, chunks=1), GemmChoice(tile=128, number=0, chunks=1))
@@ -233,7 +237,7 @@ def chunks_of_sum(terms: int, k: int, busy: int, shortest: int) -> int:
     """
     steps = terms * blocks(k, STEP)
     most = min(MOST_CHUNKS, terms * k // shortest, ENOUGH_BLOCKS // max(busy, 1))
-    return blocks(steps, blocks(steps, most)) if most > 1 else 1
+    return blocks(steps, blocks(steps, most)) if most >= FEWEST_CHUNKS else 1
 
 
 def _starts(axes: Sequence[Axis]) -> Iterable[tuple[int, int]]:
