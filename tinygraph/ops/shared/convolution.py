@@ -54,8 +54,8 @@ def choose_convolution(
 
     Of the tiles that one is taken which issues least for the rows that there are; the naive step
     has one tile, and no table, and tensor cores have one tile.  A sum is cut into chunks where
-    blocks are few (`cut`).  On an H100 that tile was the fastest of each pass of four layers, or within
-    2 % of it: docs/benchmarks, `variants`.
+    blocks are few (`cut`).  On an H100 that tile was the fastest of each pass of four layers, or
+    within 2 % of it: docs/benchmarks, `variants`.
 
     >>> choose_convolution(Sum(32, 10**6, 1, 288), 1, np.float32, "highest")
     ConvolutionChoice(tile=32, table=True, number=0, chunks=1)

@@ -79,8 +79,8 @@ def choose_gemm(
     less than twice as long as one of 16, and holds 16 times as much.  It is gemm_pipelined where
     tiles of 128 give every multiprocessor of a large GPU one, and gemm_register_tile between.
     gemm_mma is taken where a lower precision of float32 is chosen.  A sum of `terms` times k
-    numbers is in chunks where `cut` allows it.  On an H100 each was the fastest where it is taken, of
-    512 to 4096 rows: docs/benchmarks, `variants`.
+    numbers is in chunks where `cut` allows it.  On an H100 each was the fastest where it is taken,
+    of 512 to 4096 rows: docs/benchmarks, `variants`.
 
     >>> choose_gemm(10, 16, 5, np.float32), choose_gemm(2048, 2048, 9, np.float32)
     (GemmChoice(tile=16, number=0, chunks=1), GemmChoice(tile=128, number=0, chunks=1))
