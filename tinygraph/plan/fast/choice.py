@@ -1,6 +1,6 @@
 """Which instructions of a plan get bodies that numba has compiled, and whether any do.
 
-    fast=None    where numba is there, and the batch is large enough to be worth cutting into tiles
+    fast=None    where numba is there, and the values of a batch are large
     fast=True    always; without numba it is an error
     fast=False   never
 
@@ -25,8 +25,10 @@ from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.rewrites import rewritten
 from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
-from tinygraph.plan.tiles import worth_cutting
+from tinygraph.plan.tiles import bytes_of_values
 from tinygraph.shapes import Spec
+
+WORTH_COMPILING = 4 << 20  # bytes of values below which numpy is quick enough
 
 # Each gives the op with compiled bodies, or None where its bodies are for others.  The first wins.
 BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
@@ -47,7 +49,8 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     Where numba cannot be imported, or cannot compile, that is NoNumba for True; for None a
     PlanWarning, if it is there, and the plan is all numpy.
     """
-    unwanted = fast is False or (fast is None and not (worth_cutting(code) and jit.installed()))
+    large = bytes_of_values(code) >= WORTH_COMPILING
+    unwanted = fast is False or (fast is None and not (large and jit.installed()))
     if unwanted or code.device.runs_kernels:
         return code
     # Chains of smaller arrays than in numpy.
