@@ -31,6 +31,7 @@ from tinygraph.dtypes import int16 as short
 from tinygraph.dtypes import int32 as int
 from tinygraph.dtypes import int64 as long
 from tinygraph.graph import Graph
+from tinygraph.kept_memory import keep_memory
 from tinygraph.lazy import later, lazy
 from tinygraph.op import Op
 from tinygraph.operators import above
@@ -45,6 +46,8 @@ from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor, leaf
 
 __version__ = "0.1.0"
+
+keep_memory()
 
 # What lower floors reach above themselves, beside the ops (ops/__init__.py).
 above.Tensor, above.leaf = Tensor, leaf

@@ -10,7 +10,7 @@ from tinygraph.graph import topological_order
 from tinygraph.ops.relu import Relu
 from tinygraph.plan.code import Code, Instruction, code_of
 from tinygraph.plan.runner import shares_of
-from tinygraph.plan.tiles import FEWEST_SAMPLES, TILE_BYTES, find_cut, tile_size
+from tinygraph.plan.tiles import FEWEST_SAMPLES, TILE_BYTES, find_cut, tile_size, worth_cutting
 from tinygraph.shapes import Spec
 
 
@@ -201,6 +201,14 @@ def test_the_size_of_a_tile_follows_the_bytes_of_its_values():
     assert of(many, 250, threads=2) == 125  # one size, though a little too large
     assert of(many, 2 * 151, threads=2) == 76  # no number but 1 divides 151
     assert of(TILE_BYTES, 64) == FEWEST_SAMPLES
+
+
+@pytest.mark.parametrize("ops, cut", [(1, True), (8, True), (40, False)])
+def test_many_small_ops_are_not_worth_tiles(ops, cut):
+    """5 MB in all."""
+    spec = Spec((16, 5 * 2**20 // 4 // 16 // ops), np.dtype(np.float32))
+    chain = [Instruction(spec, Relu(), (at,), (False,)) for at in range(ops)]
+    assert worth_cutting(Code([Instruction(spec, argument=0), *chain], (ops,))) is cut
 
 
 @pytest.mark.parametrize("reduce", [tg.mean, tg.sum])

@@ -32,9 +32,10 @@ FEWEST_SAMPLES = 16  # of a tile: products over fewer rows leave a processor idl
 # the seed network and a VGG-like one tiles of 16 MiB to 64 MiB were as fast as any.
 TILE_BYTES = 32 << 20
 MOST_SHARED = 1 / 8  # of the bytes of all values: what each tile computes alike
-# Bytes of values below which tiles and threads cost more than they save.  On two threads LeNet-5 at a
-# batch of 64, 2.4 MB, gains a fifth, SRCNN at 16, 4 MB, a third or more.
-WORTH_CUTTING = 2 << 20
+# Bytes of all values, and of those of an op on average, below which tiles and threads cost more than
+# they save.  On two threads SRCNN at a batch of 16, 3.7 MB in 6 ops, takes half to two thirds of the
+# time; a GPT of two blocks, 7.9 MB in 80 ops, takes longer: threads wait for the interpreter.
+WORTH_CUTTING, WORTH_CUTTING_EACH = 2 << 20, 256 << 10
 
 
 @dataclass(frozen=True)
@@ -187,5 +188,6 @@ def tile_size(code: Code, batch: int, threads: int) -> int:
 
 
 def worth_cutting(code: Code) -> bool:
-    """Whether the values of a batch are too large for a cache."""
-    return bytes_of_values(code) >= WORTH_CUTTING
+    """Whether the values of a batch are too large for a cache, and ops take longer than calls."""
+    ops = sum(made.op is not None for made in code.instructions)
+    return bytes_of_values(code) >= max(WORTH_CUTTING, WORTH_CUTTING_EACH * ops)
