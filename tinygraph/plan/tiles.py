@@ -32,8 +32,8 @@ FEWEST_SAMPLES = 16  # of a tile: products over fewer rows leave a processor idl
 # the seed network and a VGG-like one tiles of 16 MiB to 64 MiB were as fast as any.
 TILE_BYTES = 32 << 20
 MOST_SHARED = 1 / 8  # of the bytes of all values: what each tile computes alike
-# Bytes of all values, and of those of an op on average, below which tiles and threads cost more than
-# they save.  On two threads SRCNN at a batch of 16, 3.7 MB in 6 ops, takes half to two thirds of the
+# Bytes of all values, and of an op's on average, below which tiles and threads cost more than they
+# save.  On two threads SRCNN at a batch of 16, 3.7 MB in 6 ops, takes half to two thirds of the
 # time; a GPT of two blocks, 7.9 MB in 80 ops, takes longer: threads wait for the interpreter.
 WORTH_CUTTING, WORTH_CUTTING_EACH = 2 << 20, 256 << 10
 
