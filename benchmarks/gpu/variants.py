@@ -110,7 +110,7 @@ def _passes(room: Room) -> list[Pass]:
         ((64, 64, 56, 56), (64, 64, 3, 3)),
     ]
     names = ("forward", "input_gradient", "weight_gradient")
-    shapes = room.choose(full, full[1:3], [((1, 30, 3, 3), (2, 30, 3, 3))])
+    shapes = room.choose(full, full[1:3], [((1, 44, 3, 3), (2, 44, 3, 3))])
     return [Pass(name, *shape) for shape in shapes for name in names]
 
 

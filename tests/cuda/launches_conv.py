@@ -110,7 +110,7 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 1, 3, 4), (131, 1, 1, 1), {}),  # three tiles of 64 filters
     ((1, 128, 2, 2), (1, 128, 1, 1), {"stride": 2}),  # a tile of 128 channels; two of taps
     ((2, 1, 9, 8), (1, 1, 1, 1), {}),  # two tiles of columns
-    ((1, 30, 3, 3), (2, 30, 3, 3), {"padding": 1}),  # sums in chunks
+    ((1, 44, 3, 3), (2, 44, 3, 3), {"padding": 1}),  # sums in chunks
 ]
 
 

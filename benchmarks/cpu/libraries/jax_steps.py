@@ -9,7 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks.cpu.training import Training, versions
+from benchmarks.cpu.libraries import jax_modules
+from benchmarks.cpu.libraries.jax_modules import Values
+from benchmarks.cpu.training import Training, built, versions
+from benchmarks.networks import Network
 from benchmarks.workloads import Ops, Workload, chain
 
 
@@ -40,7 +43,10 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
 LOSSES: Ops = {"cross_entropy": _cross_entropy, "mse": lambda x, y: jnp.mean((x - y) ** 2)}
 
 
-def make(workload: Workload, variant: str, threads: int) -> Training:
+def make(workload: Workload | Network, variant: str, threads: int) -> Training:
+    about = f"{versions('jax')}, {jax.default_backend()}, a thread for each core"
+    if isinstance(workload, Network):
+        return Training(*_of_network(workload), about)
     network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
     images, labels = jnp.asarray(workload.images), jnp.asarray(workload.labels)
     parameters = [jnp.array(w) for w in workload.weights]
@@ -60,6 +66,36 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         jax.block_until_ready(parameters)
         return float(loss)
 
-    return Training(
-        step, value, f"{versions('jax')}, {jax.default_backend()}, a thread for each core"
-    )
+    return Training(step, value, about)
+
+
+def _of_network(network: Network) -> tuple[Any, Any]:
+    """A step, and the value of its loss."""
+    module, optimizer = built(network, jax_modules.library, jnp.array)
+    loss_of = LOSSES[network.loss.removesuffix("_loss")]
+    inputs, labels = jnp.asarray(network.inputs), jnp.asarray(network.labels)
+    parameters, buffers = module.parameters(), module.buffers()
+
+    @partial(jax.jit, donate_argnums=(0, 1, 2))
+    def update(weights: Any, statistics: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(ws: Any) -> Any:
+            for slot, array in zip([*parameters, *buffers], [*ws, *statistics], strict=True):
+                slot.array = array
+            return loss_of(module(Values(x)).array, y), [slot.array for slot in buffers]
+
+        (found, counted), gradients = jax.value_and_grad(loss, has_aux=True)(weights)
+        return found, counted, *optimizer.update(state, weights, gradients)
+
+    weights, statistics = [slot.array for slot in parameters], [slot.array for slot in buffers]
+    state = optimizer.state
+
+    def step() -> Any:
+        nonlocal weights, statistics, state
+        loss, statistics, state, weights = update(weights, statistics, state, inputs, labels)
+        return loss
+
+    def value(loss: Any) -> float:
+        jax.block_until_ready(weights)
+        return float(loss)
+
+    return step, value

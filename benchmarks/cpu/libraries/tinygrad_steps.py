@@ -8,7 +8,9 @@ from tinygrad import Device, Tensor, TinyJit
 from tinygrad.helpers import Context
 from tinygrad.nn.optim import SGD
 
-from benchmarks.cpu.training import Training, versions
+from benchmarks.cpu.libraries.tinygrad_modules import library
+from benchmarks.cpu.training import Training, built, versions
+from benchmarks.networks import Network
 from benchmarks.workloads import Ops, Workload, chain
 
 OPS: Ops = {
@@ -24,17 +26,14 @@ LOSSES: Ops = {
 }
 
 
-def make(workload: Workload, variant: str, threads: int) -> Training:
-    network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
-    images, labels = Tensor(workload.images).realize(), Tensor(workload.labels).realize()
-    parameters = [Tensor(w).realize() for w in workload.weights]
-    optimizer = SGD(parameters, lr=workload.learning_rate)
+def make(workload: Workload | Network, variant: str, threads: int) -> Training:
+    forward, optimizer = (_of_network if isinstance(workload, Network) else _of_layers)(workload)
 
     @TinyJit
     @Context(TRAINING=1)
     def step() -> Any:
         optimizer.zero_grad()
-        loss = loss_of(network(images, parameters), labels)
+        loss = forward()
         loss.backward()
         return loss.realize(*optimizer.schedule_step())
 
@@ -43,3 +42,19 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         return float(loss.item())
 
     return Training(step, value, f"{versions('tinygrad')}, device {Device.DEFAULT}")
+
+
+def _of_layers(workload: Workload) -> tuple[Any, Any]:
+    """What gives the loss, and the optimiser."""
+    network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
+    images, labels = Tensor(workload.images).realize(), Tensor(workload.labels).realize()
+    parameters = [Tensor(w).realize() for w in workload.weights]
+    optimizer = SGD(parameters, lr=workload.learning_rate)
+    return lambda: loss_of(network(images, parameters), labels), optimizer
+
+
+def _of_network(network: Network) -> tuple[Any, Any]:
+    module, optimizer = built(network, library, Tensor)
+    loss_of = LOSSES[network.loss.removesuffix("_loss")]
+    inputs, labels = Tensor(network.inputs).realize(), Tensor(network.labels).realize()
+    return lambda: loss_of(module(inputs), labels), optimizer
