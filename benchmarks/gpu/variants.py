@@ -50,7 +50,7 @@ def groups(room: Room) -> dict[str, list[Case]]:
     """What is compared, by the choice that it judges."""
     sizes = room.choose([512, 1024, 2048, 4096], [1024, 4096], [40])
     long_sums = room.choose(
-        [(40, 10, 60_000), (256, 128, 65_536)], [(40, 10, 60_000)], [(4, 3, 2048)]
+        [(40, 10, 60_000), (256, 128, 65_536)], [(40, 10, 60_000)], [(4, 3, 3072)]
     )
     found = {
         "Steps of GEMM, float32": [_steps_of_gemm(room, n) for n in sizes],

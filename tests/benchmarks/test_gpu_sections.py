@@ -210,7 +210,7 @@ def test_choices_beside_their_variants():
     result = variants.run(rehearsal())
     assert not result.failed, result.left_out
     text = "\n".join(map(str, result.blocks))
-    for way in ("gemm_shared_tile", "tile of 128", "2 chunks", "stage, linear", "max-pool, linear"):
+    for way in ("gemm_shared_tile", "tile of 128", "3 chunks", "stage, linear", "max-pool, linear"):
         assert f"{way} | " in text
     assert result.left_out == ["captured steps: a CUDA graph needs CuPy"]
 

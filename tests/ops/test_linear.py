@@ -22,13 +22,13 @@ class TestLinear(OpContract):
     reference = staticmethod(reference.linear)
     problems = linear_problems()
     large_problems = (
-        large((3, 2600), 17),  # sums over features that are cut into chunks
+        large((3, 3100), 17),  # sums over features that are cut into chunks
         large((2, 17, 2052), 3),  # few outputs: two chunks of features, two blocks of rows
         large((5, 2049), 16, bias=False),  # one number at a time
         large((66, 35), 70),  # several register tiles, with edges
         large((5, 13, 19), 16, bias=False),
         large((9, 40), 14),  # one shared tile
-        large((2100, 2), 33),  # sums over rows that are cut into chunks
+        large((3100, 2), 33),  # sums over rows that are cut into chunks
     )
     bad_input = [
         Bad("features", (X, W[:, :2]), {}, ShapeError, "2 features on the last axis"),

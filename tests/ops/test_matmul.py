@@ -47,7 +47,7 @@ class TestMatmul(OpContract):
         large((68, 36), (36, 72)),  # rows that begin on 16 bytes
         large((2, 15, 37), (37, 13)),  # the shared tile, and one long sum for gw
         large((2, 1, 3, 1, 5, 2), (1, 2, 1, 3, 2, 4)),  # more axes than one launch knows
-        large((600, 4, 3), (3, 2)),  # gw: a sum that is cut into chunks
+        large((800, 4, 3), (3, 2)),  # gw: a sum that is cut into chunks
         large((2500, 3), (3,)),
     )
     claims = [
