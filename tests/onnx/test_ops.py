@@ -134,7 +134,8 @@ def test_a_file_takes_another_number_of_samples(name):
         try:
             proto = tg.onnx.to_proto(function, tuple(arrays), input_names=names, batch=carried)
         except OnnxError as error:
-            assert "as in training" in str(error), error
+            of_a_literal = "leave one size to be found: -1" in str(error)  # reshape(x, (4, 3))
+            assert of_a_literal or "as in training" in str(error), error
             continue
         for i, carries in enumerate(problem.carries):
             if carries:
