@@ -90,7 +90,7 @@ class LastWord:
     itself writes into it, so that nothing is said twice.
     """
 
-    _SCRIPT = 'read -r word < "$2" || printf "%s\\n" "$1" >&2; rm -rf "$3"'
+    _SCRIPT = 'read -r word || printf "%s\\n" "$1" >&2; rm -rf "$2"'
 
     def __init__(self, world: World, words: str) -> None:
         self._shell: subprocess.Popen[bytes] | None = None
@@ -99,13 +99,17 @@ class LastWord:
         self._pipe = os.path.join(world.broadcast_object(folder), "pipe")
         if world.rank == 0 and os.path.exists("/bin/sh"):
             os.mkfifo(self._pipe)
-            self._end = os.open(self._pipe, os.O_RDWR)  # open as long as this process lives
+            # Both ends are open before the shell begins: what comes too early waits for it.
+            read = os.open(self._pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self._end = os.open(self._pipe, os.O_WRONLY)  # open as long as this process lives
+            os.set_blocking(read, True)
             self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", self._SCRIPT, "sh", words, self._pipe, folder],
-                stdin=subprocess.DEVNULL,
+                ["/bin/sh", "-c", self._SCRIPT, "sh", words, folder],
+                stdin=read,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,  # not killed with the rank
             )
+            os.close(read)
 
     def withdraw(self) -> None:
         """Nothing is to be said any more."""
