@@ -107,6 +107,8 @@ def test_import_costs_no_more_than_it_did():
     command = [sys.executable, "-c", COUNT]
     counted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     figures = dict(zip(MOST, map(int, counted), strict=True))
+    if sys.version_info[:2] != (3, 11):  # others load and compile other modules of their own
+        del figures["theirs"], figures["compiled"]
     assert not {what: n for what, n in figures.items() if n > MOST[what]}, figures
 
 

@@ -83,15 +83,29 @@ class _Extreme(Reduction):
         return given, y, found
 
 
+def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the largest number of a dtype that is not floating."""
+    if dtype.kind == "b":
+        return False, True
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
+
+
 @frozen
 class Max(_Extreme, Op):
     extreme: ClassVar[Any] = np.maximum
     kernel_order: ClassVar[str] = "Larger"
 
+    def beyond(self, dtype: np.dtype[Any]) -> Any:
+        """What every number wins against."""
+        low, high = (-np.inf, np.inf) if dtype.kind == "f" else _ends(dtype)
+        return low if self.extreme is np.maximum else high
+
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, x.dtype)
-        self.extreme.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        # Without `initial` numpy before 2.2 goes wrong along an axis that runs backwards.
+        first = self.beyond(x.dtype)
+        self.extreme.reduce(x, axis=axes, out=y, keepdims=self.keepdims, initial=first)
         return y, (x, y) if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:

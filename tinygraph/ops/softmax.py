@@ -40,7 +40,8 @@ def _sum(mem: Memory, x: Array, axis: int) -> Array:
 
 def translated(mem: Memory, x: Array, axis: int) -> Array:
     """x minus its maximum along the axis."""
-    maximum = np.max(x, axis=axis, keepdims=True, out=_kept(mem, x, axis))
+    # `initial`: see max.py
+    maximum = np.max(x, axis=axis, keepdims=True, out=_kept(mem, x, axis), initial=-np.inf)
     return np.subtract(x, maximum, out=mem.empty(x.shape, x.dtype))
 
 
