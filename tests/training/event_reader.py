@@ -53,7 +53,11 @@ def records(path, check=False):
 
 
 def shown(folder):
-    """What TensorBoard shows of a folder: a session's start hides what is older and as late."""
+    """What TensorBoard shows of a folder: a session's start hides what is older and as late.
+
+    A point that a resumed run draws again at its place is one: the end of the epoch in which the
+    one before was stopped.
+    """
     from tensorboardX.proto.event_pb2 import Event as Proto
     from tensorboardX.proto.event_pb2 import SessionLog
 
@@ -68,7 +72,9 @@ def shown(folder):
             for value in event.summary.value:
                 kind = value.WhichOneof("value").removesuffix("_value")
                 found = getattr(value, value.WhichOneof("value"))
-                events.append(Event(event.step, value.tag, kind, found))
+                made = Event(event.step, value.tag, kind, found)
+                if made not in events:
+                    events.append(made)
     return events
 
 

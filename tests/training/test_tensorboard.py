@@ -1,5 +1,6 @@
 """Logs of a Trainer, and what TensorBoard reads of one."""
 
+import itertools
 import json
 import os
 import signal
@@ -219,8 +220,15 @@ def test_every_record_is_whole(calm, tmp_path):
 
 @reads
 @pytest.mark.parametrize("stop_at", [1, 3, 7])
-def test_a_resumed_run_shows_what_a_calm_one_does(calm, tmp_path, stop_at):
-    """Stopped, then for good without a word: both leave events beyond the checkpoint."""
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_a_resumed_run_shows_what_a_calm_one_does(calm, tmp_path, stop_at, seconds, monkeypatch):
+    """Stopped, then for good without a word: both leave events beyond the checkpoint.
+
+    Within one second, by which the names of files begin, and with a second for each look at the
+    clock.
+    """
+    clock = itertools.count(1_700_000_000.0, seconds)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
     path = tmp_path / "run"
 
     class Late(TensorBoard):

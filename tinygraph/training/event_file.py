@@ -53,7 +53,8 @@ class EventFile:
     done : int
         Steps that are done: what earlier files have of later ones is no longer shown.
     suffix : str
-        How the file's name ends.  It begins with the time in seconds; readers go by the name.
+        How the file's name ends.  Readers go by the name: it begins with the time in seconds, and
+        before the suffix stands how many files there are already, for those of one second.
     """
 
     def __init__(self, folder: Path, done: int, suffix: str) -> None:
@@ -62,7 +63,8 @@ class EventFile:
 
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = EventsWriter(str(folder / "events"), f".{suffix}")
+            before = sum(1 for _ in folder.glob("events.*"))
+            self._file = EventsWriter(str(folder / "events"), f".{before:06}.{suffix}")
         self._event = Event
         self._write(done + 1, session_log=SessionLog(status=SessionLog.START))
 

@@ -82,8 +82,7 @@ class TensorBoard(Log):
         inputs, labels = first_batch(loader)
         self._shape, self._steps = inputs.shape, trainer.steps
         new = not self._steps or not any(self.folder.glob("events.*"))
-        # behind `.answers`, which a run that has just ended may have written in the same second
-        self._file = EventFile(self.folder, trainer.steps, f"{trainer.steps:09}.run")
+        self._file = EventFile(self.folder, trainer.steps, f"{trainer.steps:09}")
         if new and not any(getattr(p, "parted", None) for p in trainer.model.parameters()):
             with unlearnt(trainer.model, trainer.optimizer):
                 self._file.graph(trainer.loss(*forward(trainer.model, inputs, labels)))
