@@ -53,7 +53,7 @@ def digest(model, optimizer, rows):
 def trained(model, optimizer=None, data=None, batch=16, epochs=3, loss=tg.cross_entropy, **options):
     optimizer = optimizer or tg.optim.SGD(model.named_parameters(), lr=0.1, momentum=0.9)
     data = images() if data is None else data
-    options = {"progress": False, "shards": SHARDS, **options}
+    options = {"progress": False, "shards": SHARDS, "compile": False, **options}
     trainer = Trainer(model, optimizer, loss, **options)
     loader = tg.data.DataLoader(data, batch, shuffle=True, seed=2)
     rows = trainer.fit(loader, tg.data.DataLoader(data, 10), epochs=epochs)
@@ -171,11 +171,11 @@ def doubles():
 
 def tiny_batches():
     """Batches of three, and a last one of one: shards without samples, ranks without any."""
-    return trained(network(nn.BatchNorm2d(5), nn.Dropout(0.2)), batch=3, epochs=2)
+    return trained(network(nn.BatchNorm2d(5), nn.Dropout(0.2)), batch=3, epochs=2, compile=None)
 
 
 def odd_shards():
-    return trained(network(nn.Dropout(0.4)), shards=7)
+    return trained(network(nn.Dropout(0.4)), shards=7, compile=None)
 
 
 def one_shard():

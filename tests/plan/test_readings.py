@@ -1,14 +1,18 @@
 """What a compiled function takes and finds besides arrays tells its plans apart."""
 
+import random
+import re
 import sys
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
+from random import choice
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy import random as npr
 
 import tinygraph as tg
 from tests.plan.networks import F
@@ -314,9 +318,49 @@ def test_a_number_that_is_another_one_at_each_call_is_told_once():
         for i in range(40):
             anneal.weight = float(i)
             found.append(run(ONES).numpy()[0])
-    assert found == list(range(40)) and len(run._found) == 16
+    assert found == list(range(40)) and len(run._found) == 4
     (said,) = [str(w.message) for w in caught]
-    assert "more than 16 plans" in said and "(anneal.weight is another one in each)" in said
+    assert "more than 4 plans" in said and "(anneal.weight is another one in each)" in said
+
+
+class Noisy:
+    def __init__(self):
+        self.python, self.numpy = random.Random(0), np.random.default_rng(0)
+
+
+noisy = Noisy()
+DRAWS = {
+    "random.random": lambda x: x * (random.random() < 0.1),
+    "choice": lambda x: x * choice([1.0, 1.0, 1.0, 2.0]),
+    "np.random.rand": lambda x: x * (np.random.rand() < 0.1),
+    "npr.randint": lambda x: x * npr.randint(1, 9),
+    "noisy.python.uniform": lambda x: x * (noisy.python.uniform(0, 1) < 0.1),
+    "noisy.numpy.integers": lambda x: x * (noisy.numpy.integers(9) < 1),
+}
+
+
+@pytest.mark.parametrize("named", DRAWS)
+def test_what_draws_from_a_generator_is_no_plan(named):
+    """A coin that mostly falls on one side could go unnoticed for long."""
+    run = tg.compile(DRAWS[named])
+    with pytest.warns(PlanWarning, match=re.escape(f"it draws from a generator ({named}), which")):
+        run(ONES)
+    assert "as it stands" in run.explain()
+
+
+def test_only_what_has_changed_is_named():
+    """Several layers read names that are alike."""
+    layers, count = [nn.Linear(3, 3), nn.Linear(3, 3)], {"now": 0}
+
+    def both(x):
+        return layers[1](layers[0](x)) * count["now"]
+
+    run = tg.compile(both)
+    with pytest.warns(
+        PlanWarning, match=re.escape("besides (count['now'] is another one in each)")
+    ):
+        for count["now"] in range(6):
+            run(np.ones((2, 3), np.float32))
 
 
 def test_beside_a_profiler_changes_are_noticed_when_it_is_traced_again():

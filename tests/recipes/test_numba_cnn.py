@@ -129,7 +129,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
         "backup_every": None,
         "device": "cpu",
         "capture": True,
-        "compile": False,
+        "compile": None,
         "tune": False,
     }
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}

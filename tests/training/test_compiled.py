@@ -1,4 +1,6 @@
-"""Trainer(compile=True): the numbers of ordinary steps, and its own bits when resumed."""
+"""A Trainer's plans: the numbers of ordinary steps, their own bits when resumed, the default."""
+
+import random
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, trainer
 from tests.training.test_resume import stop_after
+from tinygraph.errors import PlanWarning
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:batch norm is training on:UserWarning")
@@ -24,8 +27,8 @@ def test_a_training_is_that_of_the_graph():
             assert a[name] == pytest.approx(b[name], rel=1e-4, abs=1e-6), name
     for name, array in theirs.model.state_dict().items():
         np.testing.assert_allclose(ours.model.state_dict()[name], array, rtol=1e-4, atol=1e-6)
-    assert "batch_norm" in ours._step.differentiate.explain()
-    assert "as it stands" not in ours._step.differentiate.explain()
+    assert "batch_norm" in ours._step.plan.explain()
+    assert "as it stands" not in ours._step.plan.explain()
 
 
 def test_a_stopped_training_goes_on_with_the_same_bits(tmp_path):
@@ -83,5 +86,75 @@ def test_on_the_emulator_a_training_is_that_of_its_graph():
             assert a[name] == pytest.approx(b[name], rel=1e-4, abs=1e-6), name
     for name, array in graph.model.state_dict().items():
         np.testing.assert_allclose(compiled.model.state_dict()[name], array, rtol=1e-4, atol=1e-6)
-    text = compiled._step.differentiate.explain()
+    text = compiled._step.plan.explain()
     assert "kernels on emulator" in text and "as it stands" not in text
+
+
+def test_by_default_a_plan_runs_on_the_cpu_alone():
+    ours = worker(compile=None)
+    ours.fit(*loaders(), epochs=1)
+    assert "as it stands" not in ours._step.plan.explain()
+    assert worker(compile=False)._step.plan is None
+    model = tg.nn.Linear(6, 2).to("emulator")
+    rule = tg.optim.SGD(model.parameters(), lr=0.1)
+    assert Trainer(model, rule, tg.cross_entropy, progress=False)._step.plan is None
+
+
+class Scaled(tg.nn.Module):
+    """A network that does what no plan can repeat, or sees."""
+
+    def __init__(self, scale):
+        tg.manual_seed(2)
+        self.layer, self.scale, self.factors = tg.nn.Linear(6, 2), scale, [1.0]
+
+    def forward(self, x):
+        y = self.layer(x)
+        for factor in self.factors:
+            y = y * factor
+        return y * self.scale(y)
+
+
+REFUSED = {
+    "reads a value": lambda y: 2.0 if float(tg.max(y)) > 0 else 1.0,
+    "draws from a generator (random.random)": lambda y: 2.0 if random.random() < 0.1 else 1.0,
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_no_plan_can_repeat_is_said_once_and_trains_as_it_stands(words):
+    def trained(**options):
+        random.seed(1)
+        model = Scaled(REFUSED[words])
+        rule = tg.optim.SGD(model.parameters(), lr=0.1)
+        ours = Trainer(model, rule, tg.cross_entropy, progress=False, **options)
+        ours.fit(*loaders(), epochs=2)
+        return {name: array.tobytes() for name, array in model.state_dict().items()}
+
+    with pytest.warns(PlanWarning) as caught:
+        found = trained()
+    (said,) = [str(each.message) for each in caught]
+    assert said.startswith("compile: the step of the Trainer runs as it stands, without a plan: ")
+    assert words in said and "Way out: " in said
+    assert trained(compile=False) == found  # and nothing is said
+
+
+def test_what_has_changed_between_epochs_is_seen_at_the_next_step():
+    """Steps 7 and 8 are the first two of the third epoch; without it the 8th would be the one."""
+    model = Scaled(lambda y: 1.0)
+    theirs = Scaled(lambda y: 1.0)
+    both = [
+        Trainer(
+            m, tg.optim.SGD(m.parameters(), lr=0.1), tg.cross_entropy, progress=False, **options
+        )
+        for m, options in ((model, {}), (theirs, {"compile": False}))
+    ]
+    for epochs, factor in ((2, 1.0), (1, 3.0)):
+        model.factors[:] = theirs.factors[:] = [factor]
+        if factor != 1.0:
+            with pytest.warns(PlanWarning, match="mul took 1.0 at one call and 3.0 at the next"):
+                both[0].fit(*loaders(), epochs=epochs)
+        else:
+            both[0].fit(*loaders(), epochs=epochs)
+        both[1].fit(*loaders(), epochs=epochs)
+    for name, array in theirs.state_dict().items():
+        np.testing.assert_allclose(model.state_dict()[name], array, rtol=1e-4, atol=1e-6)

@@ -139,7 +139,7 @@ def test_the_table():
         ("perceptron", {}, "heaviside"),
         ("linear_regression", {}, "linear"),
         ("xor_mlp", {"gradients": "delta_rule"}, "sigmoid"),
-        ("numba_cnn", {"filters": 2}, "max_pool2d"),
+        ("numba_cnn", {"filters": 2, "compile": False}, "max_pool2d"),
         ("vgg_cifar", {"data": "digits", "widths": (4,), "compile": True}, "batch_norm"),
     ],
 )

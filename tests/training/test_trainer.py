@@ -166,7 +166,9 @@ def test_the_graph_of_a_step_is_gone_when_it_returns():
         return tg.softmax_cross_entropy(logits, labels)
 
     model = tg.nn.Linear(3, 4)
-    trainer = Trainer(model, tg.optim.SGD(model.parameters(), lr=0.1), loss, progress=False)
+    trainer = Trainer(
+        model, tg.optim.SGD(model.parameters(), lr=0.1), loss, progress=False, compile=False
+    )
     gc.disable()  # by reference counts alone: no waiting for a collection
     try:
         trainer.step(X, LABELS)

@@ -88,15 +88,16 @@ def test_tuning_learns_nothing(tmp_path):
 
 def test_tune_without_compile():
     model = small_network()
-    with pytest.raises(ArgumentError, match="tune: expected False where compile is not set"):
-        Trainer(model, tg.optim.SGD(model.parameters(), lr=0.1), tg.mse_loss, tune=True)
+    with pytest.raises(ArgumentError, match="tune: expected False where no plan is made"):
+        rule = tg.optim.SGD(model.parameters(), lr=0.1)
+        Trainer(model, rule, tg.mse_loss, compile=False, tune=True)
 
 
 def test_recipe(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "numba_cnn", "--run", "run", "--set", "tune=true"]) == 2
-    assert "tune: expected False where compile is not set" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
+    assert main(["train", "numba_cnn", "--set", "compile=false", "--set", "tune=true"]) == 2
+    assert "tune: expected False where no plan is made" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
     recipe = recipes.get("numba_cnn")
     config = recipe.settings(
         {"filters": 2, "batch_size": 700, "epochs": 1, "compile": True, "tune": True}

@@ -30,6 +30,7 @@ from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor
 
 MOST_PLANS = 16  # of one function; those used least are dropped first
+MOST_OF_A_KIND = 4  # of these for the same kind of arguments
 
 
 def compile(
@@ -70,9 +71,10 @@ def compile(
     Warns
     -----
     PlanWarning
-        Once, where `fn` does what no plan can repeat, such as reading a value in the middle, or has
-        come to compute something else: it then runs as it stands.  And once where plans are
-        dropped, for there are more than 16.
+        Once, where `fn` does what no plan can repeat, such as reading a value in the middle or
+        drawing from numpy's generators, or has come to compute something else: it then runs as it
+        stands.  And once where plans are dropped, for there are more than 16, or more than 4 for
+        the same kind of arguments.
 
     Notes
     -----
@@ -127,7 +129,13 @@ class _Arguments(NamedTuple):
 
 
 class CompiledFunction:
-    """What `tg.compile` returns; call it like the function."""
+    """What `tg.compile` returns; call it like the function.
+
+    Attributes
+    ----------
+    name : str
+        What warnings call the function.
+    """
 
     def __init__(
         self,
@@ -145,7 +153,7 @@ class CompiledFunction:
         self._device = CPU  # of the last plan: where the next one is looked for first
         self._found: list[Recorded | AsItStands] = []  # the one that was used last stands first
         self._readings = Readings(fn)  # of the last trace
-        self._name = getattr(fn, "__name__", "function")
+        self.name = getattr(fn, "__name__", "function")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         if not here.top.plans:
@@ -163,7 +171,7 @@ class CompiledFunction:
             return self.fn(*args, **options)
         recorded = self._look_up(key)
         if recorded is None:
-            if self._is_another_each_time():
+            if self._is_another_each_time(key):
                 latest = self._found[0]
                 recorded = AsItStands(key, latest if isinstance(latest, Recorded) else None)
             else:
@@ -174,18 +182,27 @@ class CompiledFunction:
                 if any(x.grad is not None for x in recorded.unsure):
                     # Now it can be told whether the function removes these gradients itself.
                     recorded = self._record_again(recorded, _Arguments(key, args, options, given))
-                elif recorded.calls & (recorded.calls - 1) == 0:
+                elif recorded.due or recorded.calls & (recorded.calls - 1) == 0:
                     recorded = self._look_again(recorded, _Arguments(key, args, options, given))
         if isinstance(recorded, AsItStands):
             if recorded.wraps:
                 args, options = put_together((args, options), recorded.tensors(given))
-            return self.fn(*args, **options)
+            result = self.fn(*args, **options)
+            if recorded.reason:  # told now: an error of the function speaks for itself
+                self._tell(recorded.reason)
+            return result
         if self.tuning is not None and not recorded.settled:
             recorded.settle(self.tuning, given)
         result = recorded.run(given)
         if recorded.calls == 1:  # what the first call itself has changed does not tell others apart
             recorded.readings = [reading for reading in recorded.readings if reading.holds()]
         return result
+
+    def look_again(self) -> None:
+        """At the next call of each kind too, see whether the function still does the same."""
+        for recorded in self._found:
+            if isinstance(recorded, Recorded):
+                recorded.due = True
 
     def _look_up(self, key: Hashable) -> Recorded | AsItStands | None:
         for at, recorded in enumerate(self._found):
@@ -195,28 +212,30 @@ class CompiledFunction:
                 return recorded
         return None
 
-    def _is_another_each_time(self) -> bool:
+    def _is_another_each_time(self, key: Hashable) -> bool:
         """Whether there are many plans, and none was used a second time.  Room for one more else.
 
         Making a plan takes longer than running the function once without."""
-        if len(self._found) < MOST_PLANS:
+        alike = [x for x in self._found if x.key == key]
+        full = alike if len(alike) >= MOST_OF_A_KIND else self._found
+        if full is self._found and len(full) < MOST_PLANS:
             return False
         if not self._dropped:
             self._dropped = True
-            warnings.warn(PlanWarning(self._told_of_many()), stacklevel=3)
-        if all(x.calls == 1 for x in self._found):
+            warnings.warn(PlanWarning(self._told_of_many(full)), stacklevel=3)
+        if all(x.calls == 1 for x in full):
             return True
-        self._found.pop()
+        self._found.remove(full[-1])
         return False
 
-    def _told_of_many(self) -> str:
-        latest, *earlier = self._found
-        read = {r.told: r.value for r in latest.readings}
+    def _told_of_many(self, full: Sequence[Recorded | AsItStands]) -> str:
+        latest, *earlier = full
+        read = {r.place: r.value for r in latest.readings}
         others = [r for x in earlier if x.key == latest.key for r in x.readings]
-        changing = {r.told: None for r in others if r.told in read and r.value is not read[r.told]}
+        changing = {r.told: None for r in others if r.value is not read.get(r.place, r.value)}
         why = f" ({', '.join(changing)} is another one in each)" if changing else ""
         return (
-            f"compile: {self._name} needs more than {MOST_PLANS} plans, one for each kind of "
+            f"compile: {self.name} needs more than {len(full)} plans, one for each kind of "
             f"arguments and for all that it reads besides{why}; those used least are dropped, "
             "and where none is used twice it runs as it stands. Way out: pass numbers that "
             "change from call to call as arrays (np.array(t)), and batches of few sizes"
@@ -228,7 +247,7 @@ class CompiledFunction:
         def same() -> Recorded:
             trace, _ = self._trace(recorded.device, call)
             recorded.compare(Account(trace))
-            recorded.same_until = recorded.calls
+            recorded.same_until, recorded.due = recorded.calls, False
             return recorded
 
         again = self._unless_refused(same, recorded)
@@ -280,20 +299,19 @@ class CompiledFunction:
             reason = str(refusal)
         except Exception as error:  # an error of fn itself will show when it runs as it stands
             reason = f"tracing it fails: {type(error).__name__}: {error}"
-        self._tell(reason, stacklevel=5)
         return AsItStands(
-            key if earlier is None else earlier.key, earlier, self._readings.lasting()
+            key if earlier is None else earlier.key, earlier, self._readings.lasting(), reason
         )
 
-    def _tell(self, reason: str, stacklevel: int = 3) -> None:
+    def _tell(self, reason: str) -> None:
         """Warn, once, that the function runs as it stands."""
         if reason in self.reasons:
             return
         self.reasons.append(reason)
         if len(self.reasons) == 1:
             warnings.warn(
-                PlanWarning(f"compile: {self._name} runs as it stands, without a plan: {reason}"),
-                stacklevel=stacklevel,
+                PlanWarning(f"compile: {self.name} runs as it stands, without a plan: {reason}"),
+                stacklevel=3,
             )
 
     def _traced(self, call: _Arguments, watched: Sequence[Tensor] = ()) -> Recorded:

@@ -9,6 +9,8 @@ Plain values that are read so belong to what a plan is found by, and of everythi
 (a model, an optimiser, a configuration) which object it is.  Which names a function reads is seen
 in its bytecode; which objects they are, in each frame of Python that runs while it is traced.
 
+A function that draws from Python's or numpy's generators is another one at each call: Refused.
+
 What is read in another way (through `getattr`, a list that is walked over, a local variable that
 changes) is not seen here, but where the function is traced once more: see changes.py.
 """
@@ -16,6 +18,7 @@ changes) is not seen here, but where the function is traced once more: see chang
 from __future__ import annotations
 
 import dis
+import random
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -34,6 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.plan.tracing import Refused
 from tinygraph.tensor import Tensor
 
 Step = tuple[bool, Any]  # whether it is an element, by a constant, and the name or the constant
@@ -42,6 +46,7 @@ MISSING: Any = object()
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, Enum)
 # Rooms of ours whose objects have settings that users change; all others know what they read.
 _LOOKED_AT = ("tinygraph.nn.", "tinygraph.recipes.")
+_GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _NOT_OF_USERS = {*sys.stdlib_module_names, "numpy", "tinygraph", "numba", "cupy"} - {"__main__"}
 
 
@@ -52,6 +57,11 @@ class Reading(NamedTuple):
     key: Any  # a name or a constant
     value: Any  # what was there
     told: str  # how the function names it
+
+    @property
+    def place(self) -> tuple[int, Any]:
+        """Tells places apart, as long as their holders live."""
+        return id(getattr(self.holder, "owner", self.holder)), self.key
 
     def holds(self) -> bool:
         """Whether it is still there."""
@@ -101,6 +111,7 @@ class Readings:
         self._functions: dict[CodeType, FunctionType] = {}  # for their closures
         self._classes: dict[type, Any] = {}
         self._on = False
+        self.drawn = ""  # how the function names a draw from a generator, once there is one
         self._know(function)
 
     def __enter__(self) -> Readings:
@@ -122,14 +133,27 @@ class Readings:
             for chain in chains_of(frame.f_code):
                 if chain.kind == "local" or not room.startswith("tinygraph."):
                     self._follow(chain, frame)
+            if self.drawn:  # said before the frame has drawn: the next number is that of the run
+                raise Refused(
+                    f"it draws from a generator ({self.drawn}), which a plan does not repeat. Way "
+                    "out: draw outside, and pass the numbers as arguments"
+                )
 
     def _follow(self, chain: Chain, frame: FrameType) -> None:
         """Note what a chain leads over, as far as that is plain to see."""
         value, told = self._variable(chain, frame), chain.name
+        if isinstance(getattr(value, "__self__", None), _GENERATORS):  # `from random import random`
+            self.drawn = told
         for is_element, key in chain.steps:
             if value is MISSING or isinstance(value, _PLAIN):
                 return
             told += f"[{key!r}]" if is_element else f".{key}"
+            if value is np and key == "random":
+                value = np.random
+                continue
+            if value is random or value is np.random or isinstance(value, _GENERATORS):
+                self.drawn = told
+                return
             found = self._holder(value, is_element, key, told)
             if found is None:
                 return
@@ -184,9 +208,9 @@ class Readings:
         return value
 
     def _note(self, holder: Any, key: Any, value: Any, told: str) -> None:
-        place = getattr(holder, "owner", holder)
         # The reading holds its holder, so that the id stays its own.
-        self._found.setdefault((id(place), key), Reading(holder, key, value, told))
+        reading = Reading(holder, key, value, told)
+        self._found.setdefault(reading.place, reading)
 
     def _know(self, function: Any) -> None:
         while isinstance(function, (partial, MethodType)):

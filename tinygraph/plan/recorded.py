@@ -51,6 +51,7 @@ class Recorded:
     choice: Choice | None = None  # what was chosen
     calls: int = 1
     same_until: int = 1  # the last of these calls that was seen to do the same as the first
+    due: bool = False  # whether the next call looks again, whatever its number
 
     def holds(self) -> bool:
         for holder, key, value, _ in self.readings:
@@ -139,13 +140,17 @@ class AsItStands:
     """In the place of a recording: the function runs without a plan.
 
     Where `earlier` calls went through a plan, arrays among the arguments came to the function as
-    Tensors: then they still do.
+    Tensors: then they still do.  `reason` is what is told once it has run.
     """
 
     def __init__(
-        self, key: Hashable, earlier: Recorded | None = None, readings: Sequence[Reading] = ()
+        self,
+        key: Hashable,
+        earlier: Recorded | None = None,
+        readings: Sequence[Reading] = (),
+        reason: str = "",
     ) -> None:
-        self.key, self.readings, self.calls = key, readings, 1
+        self.key, self.readings, self.reason, self.calls = key, readings, reason, 1
         self.wraps = earlier is not None
         self._device = CPU if earlier is None else earlier.device
         leaves = [] if earlier is None else earlier.leaves  # parameters move, numbers do not

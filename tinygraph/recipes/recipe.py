@@ -168,8 +168,8 @@ class Recipe:
         config = self.config(
             **{n: fit(self.name, n, kinds[n], value) for n, value in given.items()}
         )
-        if getattr(config, "tune", None) and not getattr(config, "compile", None):
-            expected = "False where compile is not set"
+        if getattr(config, "tune", None) and getattr(config, "compile", None) is False:
+            expected = "False where no plan is made"
             way_out = "--set compile=true too: what is tuned is a plan"
             raise ArgumentError(self.name, "tune", expected, True, way_out)
         return config
@@ -394,7 +394,7 @@ class Recipe:
             schedule_each=self.schedule_each,
             clip_norm=getattr(task.config, "clip_norm", None),
             capture=None if getattr(task.config, "capture", True) else False,
-            compile=getattr(task.config, "compile", False),
+            compile=getattr(task.config, "compile", None),
             tune=getattr(task.config, "tune", False),
             shards=getattr(task.config, "shards", None),
             **options,

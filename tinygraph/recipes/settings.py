@@ -87,13 +87,14 @@ class PlanSettings:
     seed: int = 0  # of all random numbers
     device: str = "cpu"  # emulator: the CUDA kernels on the CPU
     compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
+    tune: bool = False  # of a plan: measure tiles and threads, and keep the fastest
 
 
 @dataclass(kw_only=True)
 class TrainerSettings(PlanSettings):
     """Those of a recipe whose steps are those of a Trainer."""
 
+    compile: bool | None = None  # forward and backward through a plan; none: on the cpu
     capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
 
 

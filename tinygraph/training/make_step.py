@@ -1,6 +1,6 @@
 """make_step: which step a Trainer takes, by what it was asked for.
 
-Step            the graph, or with `compile` its plan
+Step            the graph, or its plan: by default on the cpu
 RecordedStep    on a GPU, the same as one CUDA graph
 ShardedStep     with `shards`, and under a launcher of several ranks; on a GPU as two graphs
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinygraph.device import CPU
 from tinygraph.distributed import world
 from tinygraph.errors import ArgumentError
 from tinygraph.nn import Module
@@ -29,30 +30,34 @@ def make_step(
     *,
     clip_norm: float | None,
     capture: bool | None,
-    compile: bool,
+    compile: bool | None,
     tune: bool,
     shards: int | None,
 ) -> Step:
     """The step that a Trainer was asked for."""
+    if compile is None:
+        compile = device_of(model) is CPU
     if tune and not compile:
-        raise ArgumentError(
-            "Trainer",
-            "tune",
-            "False where compile is not set",
-            True,
-            "compile=True: what is tuned is a plan",
-        )
-    in_shards = shards is not None or world().size > 1
+        expected, way_out = "False where no plan is made", "compile=True: what is tuned is a plan"
+        raise ArgumentError("Trainer", "tune", expected, True, way_out)
+    in_shards, device = shards is not None or world().size > 1, device_of(model)
+    plan = None
     if compile:
         threads = 1 if in_shards else None  # more would add in another order
-        compiled = tg_compile(differentiate, threads=threads, tune=tune)
-        differentiate = compiled if run is None or not tune else _keeping_choices(compiled, run)
+        plan = tg_compile(differentiate, threads=threads, tune=tune)
+        plan.name = "the step of the Trainer"
+        differentiate = plan if run is None or not tune else _keeping_choices(plan, run)
     if in_shards:
-        tuning = compiled.tuning if compile else None
-        return ShardedStep(model, optimizer, differentiate, clip_norm, shards, tuning, capture)
-    if capture is False or (capture is None and device_of(model).on_host):
-        return Step(model, optimizer, differentiate, clip_norm)
-    return RecordedStep(model, optimizer, differentiate, clip_norm, required=capture is True)
+        tuning = None if plan is None else plan.tuning
+        step: Step = ShardedStep(
+            model, optimizer, differentiate, clip_norm, shards, tuning, capture
+        )
+    elif capture is False or (capture is None and device.on_host):
+        step = Step(model, optimizer, differentiate, clip_norm)
+    else:
+        step = RecordedStep(model, optimizer, differentiate, clip_norm, required=capture is True)
+    step.plan = plan if device.on_host else None
+    return step
 
 
 def _keeping_choices(compiled: Any, run: RunFolder) -> Differentiate:

@@ -18,6 +18,7 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import DivergenceError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
+from tinygraph.plan import CompiledFunction
 from tinygraph.tensor import Tensor, as_tensor
 from tinygraph.training.evaluation import Loss, batches, evaluate, outcome
 from tinygraph.training.recorded import Recorded
@@ -33,9 +34,12 @@ class Step:
     ----------
     samples : int
         Of the whole batch of the last step.
+    plan : CompiledFunction or None
+        What `differentiate` runs through, on the cpu.
     """
 
     samples = 0
+    plan: CompiledFunction | None = None
 
     def __init__(
         self,
@@ -54,6 +58,11 @@ class Step:
 
     def begin(self, loader: DataLoader) -> None:
         """A training on the batches of a loader begins."""
+
+    def begin_epoch(self) -> None:
+        """What has changed since the last one is seen by a plan too."""
+        if self.plan is not None:
+            self.plan.look_again()
 
     def batches(self, loader: DataLoader) -> Iterator[tuple[Any, Any]]:
         """What is left of an epoch, as this rank takes it."""

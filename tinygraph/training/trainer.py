@@ -70,11 +70,15 @@ class Trainer:
         epoch, and those that a runner watches (`detect_anomaly`, `recording`), run without it.  A
         captured step updates even where the loss is not finite, which ends the training in any
         case.
-    compile : bool
+    compile : bool, optional
         Run forward and backward through a plan, to the same numbers up to rounding; see
-        `tg.compile`.  With `capture` the plan is what becomes a graph.
+        `tg.compile`.  By default on the cpu, and where no plan can repeat them they run as they
+        stand, with a PlanWarning that says why.  What the model does besides tensor operations,
+        such as printing, is done at steps 1, 2, 4, 8, ... and at the first of an epoch alone.
+        False: no plan, and all of that at every step.  With `capture` the plan is what becomes a
+        graph.
     tune : bool
-        With `compile`, on the cpu: measure tiles and threads at the first step with a batch of some
+        Of a plan, on the cpu: measure tiles and threads at the first step with a batch of some
         size, and keep the fastest.  The run folder records the choice; a resumed run takes it.
     shards : int, optional
         Compute each batch in so many parts, whose gradients are added in a fixed order: the results
@@ -86,7 +90,7 @@ class Trainer:
     DeviceError
         `capture` is set, and the model is not on a GPU.
     ArgumentError
-        `tune` is set without `compile`.
+        `tune` is set where no plan is made.
 
     Attributes
     ----------
@@ -125,7 +129,7 @@ class Trainer:
         checkpoint_every: float = 60.0,
         backup_every: float | None = None,
         capture: bool | None = None,
-        compile: bool = False,
+        compile: bool | None = None,
         tune: bool = False,
         shards: int | None = None,
     ) -> None:
@@ -258,6 +262,7 @@ class Trainer:
     ) -> dict[str, Any]:
         """What is left of the epoch under way; its row of the log."""
         started = clock.now() - self._epoch_seconds
+        self._step.begin_epoch()
         with mode(self.model, training=True):
             for inputs, labels in self._step.batches(loader):
                 loss, right = self.step(inputs, labels)
