@@ -23,7 +23,7 @@ output alone, OH x OW instead of LINES x PITCH, and the copies have gaps.
 
 **Products.**  cols (G, K, places) are made block by block and stay in a cache, for backward again:
 
-    maps = w @ cols              gw += gmaps @ cols^T
+    maps = w @ cols              gw^T += cols @ gmaps^T
 
 The gradient of x is col2im(w^T @ gmaps), or where that has the shorter columns a convolution of the
 upstream gradient with turned weights: gx[place] = sum over taps of w^T @ gmaps[place - tap].
@@ -37,16 +37,17 @@ processing", IWFHR 2006, for im2col and the product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
-from tinygraph.shapes import Array, Pair, Shape
+from tinygraph.shapes import Array, Pair, Shape, Windows
 from tinygraph.threads import share_out
 
 COLUMN_BYTES = 2 << 20  # of a block: about what a core's caches hold
@@ -55,40 +56,65 @@ WORTH_SHARING = 1 << 24  # multiplications below which threads cost more than th
 MOST_ZEROS = 1.6  # places of a line and its zeros, for each output; with more, outputs alone
 
 
+class AxisPhase(NamedTuple):
+    """Taps of an axis that meet pixels of the same rest modulo the stride: evenly spaced ones."""
+
+    rest: int
+    taps: slice
+    count: int
+    first: int  # the move of the first of them
+    step: int  # from one to the next
+
+
+class Phase(NamedTuple):
+    """Pixels (i::stride, j::stride) in a row of their own, and the taps that meet them."""
+
+    rest: Pair  # i and j
+    taps: tuple[slice, slice]
+    count: Pair
+    move: int  # of the row, for the first of these taps
+    steps: Pair  # from it to the one below, and to the one on its right
+
+
 class Layout:
     """Where the pixels of a block of images lie, and which of them a tap meets."""
 
     def __init__(self, at: Windows2d, x: Shape, w: Shape, itemsize: int) -> None:
         self.at, self.x, self.w = at, x, w
         stride = at.numbers("stride")
-        starts = [
-            [offset * axis.dilation - axis.before for offset in range(axis.kernel)] for axis in at
+        steps = [
+            [(offset * axis.dilation - axis.before) // axis.stride for offset in range(axis.kernel)]
+            for axis in at
         ]
-        steps = [[i // s for i in axis] for axis, s in zip(starts, stride, strict=True)]
         self.data: Pair = -(-x[2] // stride[0]), -(-x[3] // stride[1])  # of the largest phase
         self.grid: Pair = (  # LINES and PITCH
             _long_enough(self.data[0], at.out[0], steps[0]),
             _long_enough(self.data[1], at.out[1], steps[1]),
         )
         pitch = self.grid[1]
-        rests = [(i % stride[0], j % stride[1]) for i in starts[0] for j in starts[1]]
-        self.phases: list[Pair] = list(dict.fromkeys(rests))
-        moves = [i * pitch + j for i in steps[0] for j in steps[1]]
-        # For each tap, in the order of the weights: its phase, and how far it moves the row.
-        self.taps = list(zip(map(self.phases.index, rests), moves, strict=True))
-        # For each phase the taps that meet it.
-        self.taps_of_phases = [
-            [tap for tap, rest in enumerate(rests) if rest == phase] for phase in self.phases
+        self.phases = [
+            Phase(
+                (i.rest, j.rest),
+                (i.taps, j.taps),
+                (i.count, j.count),
+                i.first * pitch + j.first,
+                (i.step * pitch, j.step),
+            )
+            for i in _axis_phases(at.rows)
+            for j in _axis_phases(at.columns)
         ]
-        self.margin = max(map(abs, moves))
+        self.kernel: Pair = at.rows.kernel, at.columns.kernel
+        self.margin = max(abs(i * pitch + j) for i in steps[0] for j in steps[1])
         self.dense = _places(self.grid) > MOST_ZEROS * max(1, _places(at.out))
         self.places: Pair = at.out if self.dense else self.grid
-        each = max(1, x[1] * len(self.taps) * _places(self.places) * itemsize)
-        blocks = -(-x[0] // max(1, COLUMN_BYTES // each))
-        self.images = -(-x[0] // max(1, blocks))  # of a block; the last one may have fewer
+        each = _places(self.kernel) * _places(self.places)  # of the columns of an image's channel
+        self.worth_sharing = x[0] * w[0] * w[1] * each >= WORTH_SHARING
+        blocks = -(-x[0] // max(1, COLUMN_BYTES // max(1, x[1] * each * itemsize)))
+        if self.worth_sharing:  # an even number, for as much work in each of two threads
+            blocks = min(blocks + blocks % 2, x[0])
         self.blocks = blocks
+        self.images = -(-x[0] // max(1, blocks))  # of the largest block
         self.shares = min(blocks, SHARES)
-        self.multiplications = x[0] * w[0] * w[1] * len(self.taps) * _places(self.places)
 
     @property
     def outputs(self) -> Shape:
@@ -103,7 +129,17 @@ class Layout:
         """The images of each block of a share."""
         first, stop = (self.blocks * n // self.shares for n in (share, share + 1))
         for block in range(first, stop):
-            yield slice(block * self.images, min((block + 1) * self.images, self.x[0]))
+            yield slice(*(self.x[0] * n // self.blocks for n in (block, block + 1)))
+
+
+def _axis_phases(axis: Windows) -> Iterator[AxisPhase]:
+    """Of the taps offset * dilation - before: those with the same rest, phase by phase."""
+    starts = [offset * axis.dilation - axis.before for offset in range(axis.kernel)]
+    period = axis.stride // math.gcd(axis.stride, axis.dilation)  # taps until the rest comes again
+    step = period * axis.dilation // axis.stride
+    for first, start in enumerate(starts[:period]):
+        taps, count = slice(first, None, period), len(starts[first::period])
+        yield AxisPhase(start % axis.stride, taps, count, start // axis.stride, step)
 
 
 def _long_enough(data: int, out: int, steps: list[int]) -> int:
@@ -132,9 +168,10 @@ class Rows:
         """Each phase of a block's images (C, B, H', W'), and its places in the rows."""
         layout = self.layout
         down, right = layout.at.numbers("stride")
-        for row, (i, j) in zip(self.rows, layout.phases, strict=True):
-            phase = images[:, :, i::down, j::right].transpose(1, 0, 2, 3)
-            yield phase, self._seen(row, 0, len(images), phase.shape[2:])
+        for row, phase in zip(self.rows, layout.phases, strict=True):
+            i, j = phase.rest
+            pixels = images[:, :, i::down, j::right].transpose(1, 0, 2, 3)
+            yield pixels, self._seen(row, 0, len(images), pixels.shape[2:])
 
     def _seen(self, row: Array, move: int, images: int, size: Shape) -> Array:
         """(C, B, *size): the places of a row from which on the images lie, moved."""
@@ -155,23 +192,40 @@ class Rows:
         for phase, places in self._pixels(images):
             phase[...] = places
 
-    def _tap_by_tap(self, cols: Array, images: int) -> Iterator[tuple[Array, Array]]:
-        """Each row of columns (C, B, places), and what the tap meets."""
+    def _by_phase(self, cols: Array, images: int) -> Iterator[tuple[Array, Array, Phase]]:
+        """For each row the columns (C, KH', KW', B, *places) of its taps."""
         layout = self.layout
-        by_tap = cols.reshape(layout.x[1], len(layout.taps), images, *layout.places)
-        for tap, (phase, move) in enumerate(layout.taps):
-            yield by_tap[:, tap], self._seen(self.rows[phase], move, images, layout.places)
+        by_tap = cols.reshape(layout.x[1], *layout.kernel, images, *layout.places)
+        for row, phase in zip(self.rows, layout.phases, strict=True):
+            yield row, by_tap[:, phase.taps[0], phase.taps[1]], phase
 
     def unfold(self, cols: Array, images: int) -> None:
         """Write the columns (C * KH * KW, places) of so many images."""
-        for column, met in self._tap_by_tap(cols, images):
-            column[...] = met
+        layout = self.layout
+        lines, pitch = layout.grid
+        for row, columns, phase in self._by_phase(cols, images):
+            steps = *phase.steps, lines * pitch, pitch, 1
+            columns[...] = moved(row, layout.margin + phase.move, columns.shape, steps)
 
     def fold(self, cols: Array, images: int) -> None:
         """The rows become the sums of the columns that meet each pixel."""
         self.rows[...] = 0
-        for column, met in self._tap_by_tap(cols, images):
-            met += column
+        for row, columns, phase in self._by_phase(cols, images):
+            for i, j in np.ndindex(columns.shape[1:3]):
+                move = phase.move + i * phase.steps[0] + j * phase.steps[1]
+                places = self._seen(row, move, images, self.layout.places)
+                places += columns[:, i, j]
+
+
+def moved(row: Array, first: int, shape: Shape, steps: Sequence[int]) -> Array:
+    """A row (C, L) seen as (C, ...): from place `first` on, and so many places for each index.
+
+    >>> moved(np.arange(8).reshape(1, 8), 1, (1, 2, 3), (2, 1)).tolist()
+    [[[1, 2, 3], [3, 4, 5]]]
+    """
+    each = row.itemsize
+    strides = row.strides[0], *[step * each for step in steps]
+    return np.ndarray(shape, row.dtype, row, first * each, strides)
 
 
 class Convolution:
@@ -179,8 +233,8 @@ class Convolution:
 
     def __init__(self, mem: Memory, layout: Layout, groups: int, w: Array) -> None:
         self.mem, self.layout, self.groups, self.dtype = mem, layout, groups, w.dtype
-        worth = layout.multiplications >= WORTH_SHARING
-        self.threads = max(1, min(mem.workers if worth else 1, layout.shares))
+        workers = mem.workers if layout.worth_sharing else 1
+        self.threads = max(1, min(workers, layout.shares))
         self.w = w.reshape(groups, len(w) // groups, -1)  # (G, M, K)
         self.turns = not layout.dense and len(w) <= layout.x[1]
 
@@ -208,8 +262,9 @@ class Convolution:
         """gx, where it is wanted, and gw, where x is given."""
         layout, mem = self.layout, self.mem
         gx = mem.empty(layout.x, self.dtype) if of_x else None
-        parts = [] if x is None else self._each(mem.zeros, self.w.shape, times=layout.shares)
-        terms = [] if x is None else self._each(mem.empty, self.w.shape)
+        of_w = self.w.transpose(0, 2, 1).shape  # (G, K, M): BLAS is slow where the other is summed
+        parts = [] if x is None else self._each(mem.zeros, of_w, times=layout.shares)
+        terms = [] if x is None else self._each(mem.empty, of_w)
         rows = [] if x is None else self._rows()
         back, cols, maps = self._rows() if of_x else [], self._columns(), self._maps()
         filters = self._turned_filters() if of_x and self.turns else []
@@ -220,7 +275,7 @@ class Convolution:
                 images[...] = gy[block]
                 if x is not None:
                     columns = self._unfolded(rows[thread], cols[thread], x[block])
-                    np.matmul(upstream, columns.transpose(0, 2, 1), out=terms[thread])
+                    np.matmul(columns, upstream.transpose(0, 2, 1), out=terms[thread])
                     parts[share] += terms[thread]
                 if gx is not None and self.turns:
                     self._turn(filters, maps[thread], cols[thread], back[thread], len(images))
@@ -237,18 +292,18 @@ class Convolution:
     def _sum(self, parts: list[Array]) -> Array:
         gw = self.mem.zeros(self.layout.w, self.dtype)
         for part in parts:
-            gw += part.reshape(gw.shape)
+            gw += part.transpose(0, 2, 1).reshape(gw.shape)
         return gw
 
     def _turned_filters(self) -> list[Array]:
         """(G, C/G, M * taps) for each phase, of the taps that meet it."""
-        (groups, filters, _), taps = self.w.shape, len(self.layout.taps)
-        w = self.w.reshape(groups, filters, -1, taps).transpose(0, 2, 1, 3)  # (G, C/G, M, taps)
+        (groups, filters, _), kernel = self.w.shape, self.layout.kernel
+        w = self.w.reshape(groups, filters, -1, *kernel).swapaxes(1, 2)  # (G, C/G, M, KH, KW)
         turned = []
-        for met in self.layout.taps_of_phases:
-            made = self.mem.empty((*w.shape[:3], len(met)), self.dtype)
-            for n, tap in enumerate(met):
-                made[..., n] = w[..., tap]
+        for phase in self.layout.phases:
+            met = w[..., phase.taps[0], phase.taps[1]]
+            made = self.mem.empty(met.shape, self.dtype)
+            made[...] = met
             turned.append(made.reshape(*w.shape[:2], -1))
         return turned
 
@@ -258,19 +313,19 @@ class Convolution:
         """Rows `back` become the convolution of upstream maps with the turned filters."""
         layout, width = self.layout, images * _places(self.layout.grid)
         first, outputs = layout.margin, layout.w[0]
-        for row, turned, met in zip(back.rows, filters, layout.taps_of_phases, strict=True):
-            moved = cols[: outputs * len(met) * width].reshape(outputs, len(met), width)
-            for n, tap in enumerate(met):
-                start = first - layout.taps[tap][1]
-                moved[:, n] = maps[:, start : start + width]
+        for row, turned, phase in zip(back.rows, filters, layout.phases, strict=True):
+            shape = outputs, *phase.count, width
+            columns = cols[: math.prod(shape)].reshape(shape)
+            steps = -phase.steps[0], -phase.steps[1], 1
+            columns[...] = moved(maps, first - phase.move, columns.shape, steps)
             result = row[:, first : first + width].reshape(self.groups, -1, width)
-            _multiply(turned, moved.reshape(self.groups, -1, width), result)
+            _multiply(turned, columns.reshape(self.groups, -1, width), result)
 
     def _unfolded(self, rows: Rows, cols: Array, images: Array) -> Array:
         """The columns (G, K, places) of a block: for a kernel of 1 x 1 the rows as they are."""
         layout = self.layout
         rows.put(images)
-        if len(layout.taps) == 1 and not layout.margin and not layout.dense:
+        if layout.kernel == (1, 1) and not layout.margin and not layout.dense:
             width = len(images) * _places(layout.grid)
             return rows.rows[0, :, :width].reshape(self.groups, -1, width)
         columns = self._columns_of(cols, layout.x[1], len(images))
@@ -288,11 +343,11 @@ class Convolution:
     def _columns(self) -> list[Array]:
         layout = self.layout
         places = layout.images * _places(layout.places)
-        return self._each(self.mem.empty, (layout.x[1] * len(layout.taps) * places,))
+        return self._each(self.mem.empty, (layout.x[1] * _places(layout.kernel) * places,))
 
     def _columns_of(self, cols: Array, channels: int, images: int) -> Array:
         """(G, K, places), for so many images."""
-        height, width = channels * len(self.layout.taps), images * _places(self.layout.places)
+        height, width = channels * _places(self.layout.kernel), images * _places(self.layout.places)
         return cols[: height * width].reshape(self.groups, height // self.groups, width)
 
     def _maps(self) -> list[Array]:
