@@ -49,6 +49,7 @@ ONE, NONE = (1, 1), (0, 0)
 CASES = {
     "turned": ((7, 4, 6, 5), (3, 4, 3, 3), ONE, ONE, ONE, 1),
     "folded": ((7, 2, 6, 5), (5, 2, 3, 3), ONE, ONE, ONE, 1),
+    "folded with zeros, unfolded without": ((7, 2, 8, 8), (5, 2, 4, 4), ONE, NONE, ONE, 1),
     "stride, turned": ((7, 6, 9, 8), (4, 6, 3, 3), (2, 2), ONE, ONE, 1),
     "stride, folded": ((7, 2, 9, 8), (4, 2, 3, 2), (2, 3), ONE, ONE, 1),
     "a phase that no tap meets": ((7, 3, 9, 8), (2, 3, 1, 1), (2, 2), NONE, ONE, 1),
@@ -98,7 +99,10 @@ def test_which_places_have_columns():
     padded = windows_2d("conv2d", (32, 32), (3, 3), ONE, ONE)
     assert Layout(padded, (2, 3, 32, 32), (4, 3, 3, 3), 4).places == (33, 33)
     large = windows_2d("conv2d", (33, 33), (9, 9), ONE, NONE)
-    assert Layout(large, (2, 3, 33, 33), (4, 3, 9, 9), 4).places == (25, 25)
+    layout = Layout(large, (2, 3, 33, 33), (4, 3, 9, 9), 4)
+    assert layout.places == (25, 25) and layout.to_fold.places == (33, 33)
+    larger = windows_2d("conv2d", (16, 16), (9, 9), ONE, NONE)
+    assert Layout(larger, (2, 3, 16, 16), (4, 3, 9, 9), 4).to_fold.places == (8, 8)
 
 
 def test_an_error_in_another_thread_is_raised_here():

@@ -30,6 +30,7 @@ from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, column_sums, rem
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
+from tinygraph.threads import product
 
 FEW_OUTPUTS = 16
 CHUNK, ROWS = 2048, 32  # features and rows of a block; the numbers of linear_few_outputs.cu
@@ -58,7 +59,7 @@ class Linear(Op):
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         (o, i), rows = w.shape, math.prod(x.shape[:-1])
         y = mem.empty((*x.shape[:-1], o), x.dtype)
-        np.matmul(x.reshape(rows, i), w.T, out=y.reshape(rows, o))  # one product for all samples
+        product(x.reshape(rows, i), w.T, y.reshape(rows, o))  # one product for all samples
         if b is not None:
             y += b
         return y, (x, w)
@@ -70,9 +71,9 @@ class Linear(Op):
         gy = gy.reshape(rows, o)
         if needs[0]:
             gx = mem.empty(x.shape, x.dtype)
-            np.matmul(gy, w, out=gx.reshape(rows, i))
+            product(gy, w, gx.reshape(rows, i))
         if needs[1]:
-            gw = np.matmul(gy.T, x.reshape(rows, i), out=mem.empty(w.shape, w.dtype))
+            gw = product(gy.T, x.reshape(rows, i), mem.empty(w.shape, w.dtype))
         if True in needs[2:]:
             gb = np.sum(gy, axis=0, out=mem.empty((o,), w.dtype))
         return (gx, gw, gb)[: len(needs)]

@@ -30,6 +30,7 @@ from tinygraph.ops.shared.operands import (
 )
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
+from tinygraph.threads import product
 
 
 def _as_matrices(x: Shape, w: Shape) -> tuple[Shape, Shape]:
@@ -106,9 +107,9 @@ class Matmul(Op):
         y = mem.empty(_shape(self.name, x.shape, w.shape), x.dtype)
         if w.ndim == 2 < x.ndim:  # one product for all matrices in x
             many, n = math.prod(x.shape[:-1]), w.shape[1]
-            np.matmul(x.reshape(many, w.shape[0]), w, out=y.reshape(many, n))
+            product(x.reshape(many, w.shape[0]), w, y.reshape(many, n))
         else:
-            np.matmul(x, w, out=y)
+            product(x, w, y)
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
 
@@ -124,11 +125,11 @@ class Matmul(Op):
         gx = gw = None
         if needs[0]:
             w = w.reshape(columns)  # (..., K, N)
-            gx = np.matmul(gy, w.swapaxes(-1, -2), out=mem.empty((*batch, m, k), gy.dtype))
+            gx = product(gy, w.swapaxes(-1, -2), mem.empty((*batch, m, k), gy.dtype))
             gx = unbroadcast(mem, gx, rows).reshape(x_shape)
         if needs[1]:
             x = x.reshape(rows)  # (..., M, K)
-            gw = np.matmul(x.swapaxes(-1, -2), gy, out=mem.empty((*batch, k, n), gy.dtype))
+            gw = product(x.swapaxes(-1, -2), gy, mem.empty((*batch, k, n), gy.dtype))
             gw = unbroadcast(mem, gw, columns).reshape(w_shape)
         return gx, gw
 

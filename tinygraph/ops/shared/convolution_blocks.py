@@ -19,7 +19,8 @@ With a stride, pixels (h, w) with the same (h mod stride, w mod stride), a phase
 their own: in it the taps move by whole steps again.
 
 Where the zeros would be many (a large kernel without padding), the columns have a place for each
-output alone, OH x OW instead of LINES x PITCH, and the copies have gaps.
+output alone, OH x OW instead of LINES x PITCH, and the copies have gaps.  Where they would not be
+too many the gradient of x, to which each column is added, still has the places of lines.
 
 **Products.**  cols (G, K, places) are made block by block and stay in a cache, for backward again:
 
@@ -52,8 +53,10 @@ from tinygraph.threads import share_out
 
 COLUMN_BYTES = 2 << 20  # of a block: about what a core's caches hold
 SHARES = 4  # of the blocks, at most
-WORTH_SHARING = 1 << 24  # multiplications below which threads cost more than they save
-MOST_ZEROS = 1.6  # places of a line and its zeros, for each output; with more, outputs alone
+WORTH_SHARING = 1 << 22  # multiplications below which threads cost more than they save
+# Places of a line and its zeros, for each output: with more, outputs alone.  col2im gains more by
+# copies without gaps, for it adds.
+MOST_ZEROS, MOST_ZEROS_TO_FOLD = 1.6, 2.5
 
 
 class AxisPhase(NamedTuple):
@@ -79,8 +82,10 @@ class Phase(NamedTuple):
 class Layout:
     """Where the pixels of a block of images lie, and which of them a tap meets."""
 
-    def __init__(self, at: Windows2d, x: Shape, w: Shape, itemsize: int) -> None:
-        self.at, self.x, self.w = at, x, w
+    def __init__(
+        self, at: Windows2d, x: Shape, w: Shape, itemsize: int, most_zeros: float = MOST_ZEROS
+    ) -> None:
+        self.at, self.x, self.w, self.itemsize = at, x, w, itemsize
         stride = at.numbers("stride")
         steps = [
             [(offset * axis.dilation - axis.before) // axis.stride for offset in range(axis.kernel)]
@@ -105,7 +110,7 @@ class Layout:
         ]
         self.kernel: Pair = at.rows.kernel, at.columns.kernel
         self.margin = max(abs(i * pitch + j) for i in steps[0] for j in steps[1])
-        self.dense = _places(self.grid) > MOST_ZEROS * max(1, _places(at.out))
+        self.dense = _places(self.grid) > most_zeros * max(1, _places(at.out))
         self.places: Pair = at.out if self.dense else self.grid
         each = _places(self.kernel) * _places(self.places)  # of the columns of an image's channel
         self.worth_sharing = x[0] * w[0] * w[1] * each >= WORTH_SHARING
@@ -119,6 +124,13 @@ class Layout:
     @property
     def outputs(self) -> Shape:
         return self.x[0], self.w[0], *self.at.out
+
+    @cached_property
+    def to_fold(self) -> Layout:
+        """For the gradient of x."""
+        if not self.dense:
+            return self
+        return Layout(self.at, self.x, self.w, self.itemsize, MOST_ZEROS_TO_FOLD)
 
     @cached_property
     def length(self) -> int:
@@ -261,6 +273,10 @@ class Convolution:
     def backward(self, gy: Array, x: Array | None, of_x: bool) -> tuple[Array | None, Array | None]:
         """gx, where it is wanted, and gw, where x is given."""
         layout, mem = self.layout, self.mem
+        if of_x and layout.to_fold.dense is not layout.dense:
+            alone = Convolution(mem, layout.to_fold, self.groups, self.w.reshape(layout.w))
+            gx, _ = alone.backward(gy, None, True)
+            return gx, None if x is None else self.backward(gy, x, False)[1]
         gx = mem.empty(layout.x, self.dtype) if of_x else None
         of_w = self.w.transpose(0, 2, 1).shape  # (G, K, M): BLAS is slow where the other is summed
         parts = [] if x is None else self._each(mem.zeros, of_w, times=layout.shares)
