@@ -31,8 +31,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tinygraph.checks import whole
 from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
@@ -49,6 +47,7 @@ from tinygraph.ops.shared.convolution import (
 from tinygraph.ops.shared.convolution_blocks import Convolution, layout_of
 from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
+from tinygraph.ops.shared.normalization import sum_over
 from tinygraph.ops.shared.sequences import OfSequences, along
 from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.precision import get_float32_matmul_precision
@@ -113,8 +112,7 @@ class Conv2d(Op):
             blocks = self._in_blocks(mem, x_shape, w)
             gx, gw = blocks.backward(gy, x if needs[1] else None, needs[0])
         if True in needs[2:]:
-            gb = mem.empty((len(w),), gy.dtype)
-            np.sum(gy, axis=(0, 2, 3), out=gb)
+            gb = sum_over((0, 2, 3), mem.empty((1, len(w), 1, 1), gy.dtype), gy).reshape(-1)
         return (gx, gw, gb)[: len(needs)]
 
     def _in_blocks(self, mem: Memory, x: Shape, w: Array) -> Convolution:

@@ -254,18 +254,17 @@ class Convolution:
         """y (N, O, OH, OW)."""
         layout = self.layout
         y = self.mem.empty(layout.outputs, self.dtype)
-        rows, cols, maps = self._rows(), self._columns(), self._maps()
-        bias = None if b is None else b[:, None, None]
+        rows, cols, maps = self._rows(), self._columns(), self._maps(self.mem.empty)
+        bias = None if b is None else b.reshape(*self.w.shape[:2], 1)
 
         def work(thread: int, share: int) -> None:
             for block in layout.of_share(share):
                 columns = self._unfolded(rows[thread], cols[thread], x[block])
                 result, images = self._matrix_of(maps[thread], block)
                 _multiply(self.w, columns, result)
-                if bias is None:
-                    y[block] = images
-                else:
-                    np.add(images, bias, out=y[block])
+                if bias is not None:
+                    result += bias
+                y[block] = images
 
         share_out(layout.shares, self.threads, work)
         return y
@@ -282,7 +281,8 @@ class Convolution:
         parts = [] if x is None else self._each(mem.zeros, of_w, times=layout.shares)
         terms = [] if x is None else self._each(mem.empty, of_w)
         rows = [] if x is None else self._rows()
-        back, cols, maps = self._rows() if of_x else [], self._columns(), self._maps()
+        back, cols = self._rows() if of_x else [], self._columns()
+        maps = self._maps(mem.zeros)  # 0 at the places that are no outputs
         filters = self._turned_filters() if of_x and self.turns else []
 
         def work(thread: int, share: int) -> None:
@@ -366,11 +366,11 @@ class Convolution:
         height, width = channels * _places(self.layout.kernel), images * _places(self.layout.places)
         return cols[: height * width].reshape(self.groups, height // self.groups, width)
 
-    def _maps(self) -> list[Array]:
-        """Rows (O, places) of outputs, with margins; 0 at the places that are none."""
+    def _maps(self, make: Any) -> list[Array]:
+        """Rows (O, places) of outputs, with margins."""
         layout = self.layout
         width = layout.images * _places(layout.places) + 2 * layout.margin
-        return self._each(self.mem.zeros, (layout.w[0], width))
+        return self._each(make, (layout.w[0], width))
 
     def _matrix_of(self, maps: Array, block: slice) -> tuple[Array, Array]:
         """Maps of a block as (G, M, places), and the outputs among them, (B, O, OH, OW)."""
