@@ -112,7 +112,8 @@ class Conv2d(Op):
             blocks = self._in_blocks(mem, x_shape, w)
             gx, gw = blocks.backward(gy, x if needs[1] else None, needs[0])
         if True in needs[2:]:
-            gb = sum_over((0, 2, 3), mem.empty((1, len(w), 1, 1), gy.dtype), gy).reshape(-1)
+            gb = mem.empty((len(w),), gy.dtype)
+            sum_over((0, 2, 3), gb.reshape(1, -1, 1, 1), gy)
         return (gx, gw, gb)[: len(needs)]
 
     def _in_blocks(self, mem: Memory, x: Shape, w: Array) -> Convolution:

@@ -278,7 +278,7 @@ class Convolution:
             return gx, None if x is None else self.backward(gy, x, False)[1]
         gx = mem.empty(layout.x, self.dtype) if of_x else None
         of_w = self.w.transpose(0, 2, 1).shape  # (G, K, M): BLAS is slow where the other is summed
-        parts = [] if x is None else self._each(mem.zeros, of_w, times=layout.shares)
+        parts = [] if x is None else self._each(mem.empty, of_w, times=layout.shares)
         terms = [] if x is None else self._each(mem.empty, of_w)
         rows = [] if x is None else self._rows()
         back, cols = self._rows() if of_x else [], self._columns()
@@ -286,13 +286,15 @@ class Convolution:
         filters = self._turned_filters() if of_x and self.turns else []
 
         def work(thread: int, share: int) -> None:
-            for block in layout.of_share(share):
+            for number, block in enumerate(layout.of_share(share)):
                 upstream, images = self._matrix_of(maps[thread], block)
                 images[...] = gy[block]
                 if x is not None:
                     columns = self._unfolded(rows[thread], cols[thread], x[block])
-                    np.matmul(columns, upstream.transpose(0, 2, 1), out=terms[thread])
-                    parts[share] += terms[thread]
+                    part = terms[thread] if number else parts[share]
+                    np.matmul(columns, upstream.transpose(0, 2, 1), out=part)
+                    if number:
+                        parts[share] += part
                 if gx is not None and self.turns:
                     self._turn(filters, maps[thread], cols[thread], back[thread], len(images))
                     back[thread].take(gx[block])
@@ -303,12 +305,15 @@ class Convolution:
                     back[thread].take(gx[block])
 
         share_out(layout.shares, self.threads, work)
-        return gx, self._sum(parts) if x is not None else None
+        return gx, None if x is None else self._sum(parts)
 
     def _sum(self, parts: list[Array]) -> Array:
         gw = self.mem.zeros(self.layout.w, self.dtype)
-        for part in parts:
-            gw += part.transpose(0, 2, 1).reshape(gw.shape)
+        if parts:  # there are images
+            total, *others = parts
+            for part in others:
+                total += part
+            gw.reshape(self.w.shape)[...] = total.transpose(0, 2, 1)
         return gw
 
     def _turned_filters(self) -> list[Array]:
@@ -350,8 +355,8 @@ class Convolution:
 
     # ---- buffers, one for each thread
 
-    def _each(self, make: Any, shape: Shape, times: int = 0) -> list[Array]:
-        return [make(shape, self.dtype) for _ in range(times or self.threads)]
+    def _each(self, make: Any, shape: Shape, times: int | None = None) -> list[Array]:
+        return [make(shape, self.dtype) for _ in range(self.threads if times is None else times)]
 
     def _rows(self) -> list[Rows]:
         return [Rows(self.mem, self.layout, self.dtype) for _ in range(self.threads)]
