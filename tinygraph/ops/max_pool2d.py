@@ -28,6 +28,7 @@ from tinygraph.ops.shared.sequences import along, of_sequences, pooling_along
 from tinygraph.ops.shared.windows import Pooling, Windows2d, pooled, pooling, windows_2d
 from tinygraph.shapes import Array, Pair, Shape, Spec, Windows, pair
 from tinygraph.tensor import Operand, Tensor
+from tinygraph.threads import Blocks
 
 
 @frozen
@@ -55,48 +56,59 @@ class MaxPool2d(Pooling, Op):
         return y
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        at = rows, columns = self._windows(x.shape)
+        at = self._windows(x.shape)
         y = mem.empty((*x.shape[:2], *at.out), x.dtype)
-        offsets = list(enumerate(at.offsets(x.shape)))
-        if rows.before or columns.before:
-            y[...] = -np.inf
-        else:  # the first pixel of each window is one
-            _, (_, _, to, source) = offsets.pop(0)
-            y[to] = x[source]
+        blocks = Blocks(mem, len(x), x.nbytes // max(1, len(x)))
         if not mem.needs[0]:
-            for _, (_, _, to, source) in offsets:
-                np.maximum(y[to], x[source], out=y[to])
+            blocks.run(lambda _, block: _maxima(at, x[block], y[block]))
             return y, None
         # `winner` numbers the kernel offsets 0, 1, ... in the order of visits; a later offset wins
         # only if it is larger, so the winner is the largest number that was ever entered.
-        winner = mem.empty(y.shape, np.uint8 if rows.kernel * columns.kernel <= 256 else np.int32)
-        winner[...] = _first_inside(at)
-        larger = mem.empty(y.shape, bool)
-        entry = mem.empty(y.shape, winner.dtype)
-        has_nan = x.size > 0 and np.isnan(np.max(x))
-        for number, (_, _, to, source) in offsets:
-            best, candidate, wins = y[to], x[source], larger[to]
-            np.greater(candidate, best, out=wins)
-            if has_nan:
-                wins |= np.isnan(candidate) & ~np.isnan(best)
-            np.multiply(wins, winner.dtype.type(number), out=entry[to])
-            np.maximum(winner[to], entry[to], out=winner[to])
-            np.maximum(best, candidate, out=best)
+        few = at.rows.kernel * at.columns.kernel <= 256
+        winner = mem.empty(y.shape, np.uint8 if few else np.int32)
+        first = _first_inside(at)
+        of_thread = blocks.threads, blocks.largest, *y.shape[1:]
+        larger, entries = mem.empty(of_thread, bool), mem.empty(of_thread, winner.dtype)
+
+        def enter(thread: int, block: slice) -> None:
+            images, best, won = x[block], y[block], winner[block]
+            wins, entry = larger[thread, : len(images)], entries[thread, : len(images)]
+            won[...] = first
+            has_nan = images.size > 0 and np.isnan(np.max(images))
+
+            def compare(number: int, to: Any, candidate: Array) -> None:
+                np.greater(candidate, best[to], out=wins[to])
+                if has_nan:
+                    wins[to] |= np.isnan(candidate) & ~np.isnan(best[to])
+                np.multiply(wins[to], winner.dtype.type(number), out=entry[to])
+                np.maximum(won[to], entry[to], out=won[to])
+
+            _maxima(at, images, best, compare)
+
+        blocks.run(enter)
         return y, (winner, x.shape)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         winner, x_shape = saved
         at = self._windows(x_shape)
         gx = mem.zeros(x_shape, gy.dtype)
-        wins = mem.empty(gy.shape, bool)
         overlap = any((axis.kernel - 1) * axis.dilation >= axis.stride for axis in at)
-        share = mem.empty(gy.shape if overlap else (0,), gy.dtype)
-        for number, (_, _, to, source) in enumerate(at.offsets(x_shape)):
-            np.equal(winner[to], winner.dtype.type(number), out=wins[to])
-            if overlap:  # several windows may send a gradient to one pixel
-                gx[source] += np.multiply(gy[to], wins[to], out=share[to])
-            else:
-                np.multiply(gy[to], wins[to], out=gx[source])
+        blocks = Blocks(mem, len(gx), gx.nbytes // max(1, len(gx)))
+        of_thread = blocks.threads, blocks.largest, *gy.shape[1:]
+        equal = mem.empty(of_thread, bool)
+        shares = mem.empty(of_thread if overlap else (blocks.threads, 0), gy.dtype)
+
+        def send(thread: int, block: slice) -> None:
+            up, won, down = gy[block], winner[block], gx[block]
+            wins, share = equal[thread, : len(up)], shares[thread, : len(up)]
+            for number, (_, _, to, source) in enumerate(at.offsets(x_shape)):
+                np.equal(won[to], winner.dtype.type(number), out=wins[to])
+                if overlap:  # several windows may send a gradient to one pixel
+                    down[source] += np.multiply(up[to], wins[to], out=share[to])
+                else:
+                    np.multiply(up[to], wins[to], out=down[source])
+
+        blocks.run(send)
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -110,6 +122,20 @@ class MaxPool2d(Pooling, Op):
         gx = mem.empty(x_shape, gy.dtype)
         self._launch("backward", x_shape, gx.size, gy, argmax, gx)
         return (gx,)
+
+
+def _maxima(at: Windows2d, x: Array, y: Array, compare: Any = None) -> None:
+    """Write the maxima of windows into y; each offset but the first is compared before it wins."""
+    offsets = list(enumerate(at.offsets(x.shape)))
+    if at.rows.before or at.columns.before:
+        y[...] = -np.inf
+    else:  # the first pixel of each window is one
+        _, (_, _, to, source) = offsets.pop(0)
+        y[to] = x[source]
+    for number, (_, _, to, source) in offsets:
+        if compare is not None:
+            compare(number, to, x[source])
+        np.maximum(y[to], x[source], out=y[to])
 
 
 def _first_inside(at: Windows2d) -> Array:

@@ -18,17 +18,19 @@ itself: it takes down the calls (plan/elementwise_tape.py).  Scratch arrays come
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.cuda import BoundLaunch, op_kernel
-from tinygraph.memory import Memory
+from tinygraph.memory import Memory, eager_memory
 from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import on_elements, remembered
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
 from tinygraph.shapes import Array, Spec
+from tinygraph.threads import WORTH_BLOCKS, Blocks
 
 _NONE = (0, 0), (0.0, 0.0)  # hyper-parameters that are not there, of an integer and of a float
 
@@ -75,12 +77,15 @@ class Unary:
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = mem.empty(x.shape, x.dtype)
-        self.function(mem, x, y)
+        _in_blocks(mem, self.function, x, y)
         return y, self._kept(mem, x, y)
 
     def backward(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
-        self.gradient(mem, gy, kept, gx)
+        if kept is None:
+            self.gradient(mem, gy, kept, gx)
+        else:
+            _in_blocks(mem, self.gradient, gy, kept, gx)
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -106,6 +111,18 @@ class Unary:
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+def _in_blocks(mem: Memory, function: Callable[..., None], *arrays: Array) -> None:
+    """Call a function of elements on blocks of large arrays."""
+    first = arrays[0]
+    if first.nbytes < WORTH_BLOCKS or not all(a.flags.c_contiguous for a in arrays):
+        function(mem, *arrays)
+        return
+    flat = [a.reshape(-1) for a in arrays]
+    scratch = eager_memory(mem.needs)  # of each thread: `mem` may answer in an order
+    blocks = Blocks(mem, first.size, first.itemsize)
+    blocks.run(lambda _, block: function(scratch, *[a[block] for a in flat]))
 
 
 @remembered
