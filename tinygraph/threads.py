@@ -57,7 +57,7 @@ def workers() -> int:
 
 
 def share_out(shares: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """`work(thread, share)` for every share; thread i of so many takes every so many-th from i on.
+    """`work(thread, share)` for every share; each thread takes neighbouring ones.
 
     >>> done = []
     >>> share_out(3, 1, lambda thread, share: done.append((thread, share)))
@@ -67,7 +67,7 @@ def share_out(shares: int, threads: int, work: Callable[[int, int], None]) -> No
 
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def run(thread: int) -> None:
-        for share in range(thread, shares, threads):
+        for share in range(shares * thread // threads, shares * (thread + 1) // threads):
             work(thread, share)
 
     with one_blas_thread():
