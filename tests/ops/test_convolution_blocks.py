@@ -3,24 +3,11 @@
 import numpy as np
 import pytest
 
-import tinygraph as tg
 from tests.strategies import numbers
-from tinygraph import threads
-from tinygraph.errors import ArgumentError
-from tinygraph.memory import Memory
+from tests.test_threads import OnThreads
 from tinygraph.ops.shared import convolution_blocks
 from tinygraph.ops.shared.convolution_blocks import Convolution, Layout
 from tinygraph.ops.shared.windows import windows_2d
-
-
-class OnThreads(Memory):
-    """Eager memory for a body whose work so many threads may share."""
-
-    __slots__ = ("workers",)
-
-    def __init__(self, workers):
-        super().__init__(tg.device("cpu"), (True, True))
-        self.workers = workers
 
 
 def by_windows(x, w, gy, stride, padding, dilation, groups):
@@ -82,7 +69,7 @@ def test_any_blocks_and_threads(case, images, monkeypatch):
     gy, b = numbers(3, layout.outputs), numbers(4, w_shape[:1])
     found = []
     for workers in (1, 2, 3):
-        mem = OnThreads(workers)
+        mem = OnThreads(workers, (True, True))
         y = Convolution(mem, layout, groups, w).forward(x, b)
         gx, gw = Convolution(mem, layout, groups, w).backward(gy, x, True)
         found.append((y, gx, gw))
@@ -103,30 +90,3 @@ def test_which_places_have_columns():
     assert layout.places == (25, 25) and layout.to_fold.places == (33, 33)
     larger = windows_2d("conv2d", (16, 16), (9, 9), ONE, NONE)
     assert Layout(larger, (2, 3, 16, 16), (4, 3, 9, 9), 4).to_fold.places == (8, 8)
-
-
-def test_an_error_in_another_thread_is_raised_here():
-    def work(thread, share):
-        if share == 1:
-            raise ArgumentError("work", "share", "0", share)
-
-    with pytest.raises(ArgumentError, match="expected 0"):
-        threads.share_out(2, 2, work)
-
-
-def test_blas_has_its_threads_again():
-    """Also where two threads come and go in turns."""
-    threadpoolctl = pytest.importorskip("threadpoolctl")
-    threads._blas.cache_clear()  # another test may have loaded a library of its own since
-
-    def of_blas():
-        found = threadpoolctl.threadpool_info()
-        return [pool["num_threads"] for pool in found if pool["user_api"] == "blas"]
-
-    before = of_blas()
-    first, second = threads.one_blas_thread(), threads.one_blas_thread()
-    for step in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):
-        step()
-        assert of_blas() == [1] * len(before)
-    second.__exit__(None, None, None)
-    assert of_blas() == before

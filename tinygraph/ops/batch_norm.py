@@ -128,11 +128,10 @@ class BatchNorm(Scaled, Op):
         if needs[0]:
             gx = mem.empty(gy.shape, gy.dtype)
             if self.training:  # x also acts through the statistics
-                normalized_gradient(gx, gy, difference, inv, total / count, product / count)
+                means = total / count, product / count
+                normalized_gradient(gx, gy, difference, inv, *means, weight)
             else:
-                np.multiply(gy, inv, out=gx)
-            if weight is not None:
-                gx *= weight
+                np.multiply(gy, inv if weight is None else inv * weight, out=gx)
         return self.gradients(gx, gw, gb)
 
     def forward_kernel(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:

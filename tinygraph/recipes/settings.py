@@ -86,7 +86,7 @@ class PlanSettings:
 
     seed: int = 0  # of all random numbers
     device: str = "cpu"  # emulator: the CUDA kernels on the CPU
-    compile: bool = False  # forward and backward through a plan
+    compile: bool | None = False  # forward and backward through a plan
     tune: bool = False  # of a plan: measure tiles and threads, and keep the fastest
 
 

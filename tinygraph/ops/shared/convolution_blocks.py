@@ -64,7 +64,7 @@ class AxisPhase(NamedTuple):
 
     rest: int
     taps: slice
-    count: int
+    number: int
     first: int  # the move of the first of them
     step: int  # from one to the next
 
@@ -74,7 +74,7 @@ class Phase(NamedTuple):
 
     rest: Pair  # i and j
     taps: tuple[slice, slice]
-    count: Pair
+    number: Pair
     move: int  # of the row, for the first of these taps
     steps: Pair  # from it to the one below, and to the one on its right
 
@@ -101,7 +101,7 @@ class Layout:
             Phase(
                 (i.rest, j.rest),
                 (i.taps, j.taps),
-                (i.count, j.count),
+                (i.number, j.number),
                 i.first * pitch + j.first,
                 (i.step * pitch, j.step),
             )
@@ -150,8 +150,8 @@ def _axis_phases(axis: Windows) -> Iterator[AxisPhase]:
     period = axis.stride // math.gcd(axis.stride, axis.dilation)  # taps until the rest comes again
     step = period * axis.dilation // axis.stride
     for first, start in enumerate(starts[:period]):
-        taps, count = slice(first, None, period), len(starts[first::period])
-        yield AxisPhase(start % axis.stride, taps, count, start // axis.stride, step)
+        taps, number = slice(first, None, period), len(starts[first::period])
+        yield AxisPhase(start % axis.stride, taps, number, start // axis.stride, step)
 
 
 def _long_enough(data: int, out: int, steps: list[int]) -> int:
@@ -335,7 +335,7 @@ class Convolution:
         layout, width = self.layout, images * _places(self.layout.grid)
         first, outputs = layout.margin, layout.w[0]
         for row, turned, phase in zip(back.rows, filters, layout.phases, strict=True):
-            shape = outputs, *phase.count, width
+            shape = outputs, *phase.number, width
             columns = cols[: math.prod(shape)].reshape(shape)
             steps = -phase.steps[0], -phase.steps[1], 1
             columns[...] = moved(maps, first - phase.move, columns.shape, steps)

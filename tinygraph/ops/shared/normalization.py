@@ -101,16 +101,22 @@ def inverse_deviation(mem: Memory, variance: Array, eps: float) -> Array:
 
 
 def normalized_gradient(
-    gx: Array, g: Array, rest: Array, inv: Array, mean_g: Array, mean_g_rest: Array
+    gx: Array,
+    g: Array,
+    rest: Array,
+    inv: Array,
+    mean_g: Array,
+    mean_g_rest: Array,
+    weight: Array | None = None,
 ) -> None:
     """Write into gx the gradient of x, for an upstream gradient g of (x - mean) / s.
 
     `rest` is x - mean, `inv` is 1 / s, and the means of g and of g * rest keep their axes; the last
-    is overwritten.
+    is overwritten.  Where g is that of weight * (x - mean) / s, `weight` is the same along them.
     """
     mean_g_rest *= inv
     mean_g_rest *= inv
     np.multiply(rest, mean_g_rest, out=gx)
     np.subtract(g, gx, out=gx)
     gx -= mean_g
-    gx *= inv
+    gx *= inv if weight is None else inv * weight

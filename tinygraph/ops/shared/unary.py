@@ -82,10 +82,7 @@ class Unary:
 
     def backward(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
-        if kept is None:
-            self.gradient(mem, gy, kept, gx)
-        else:
-            _in_blocks(mem, self.gradient, gy, kept, gx)
+        _in_blocks(mem, self.gradient, gy, kept, gx)
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -113,16 +110,16 @@ class Unary:
         return "map"
 
 
-def _in_blocks(mem: Memory, function: Callable[..., None], *arrays: Array) -> None:
-    """Call a function of elements on blocks of large arrays."""
-    first = arrays[0]
-    if first.nbytes < WORTH_BLOCKS or not all(a.flags.c_contiguous for a in arrays):
+def _in_blocks(mem: Memory, function: Callable[..., None], x: Array, *others: Any) -> None:
+    """Call a function of elements on blocks of large arrays; None stays None."""
+    arrays = [x, *others]
+    if x.nbytes < WORTH_BLOCKS or not all(a is None or a.flags.c_contiguous for a in arrays):
         function(mem, *arrays)
         return
-    flat = [a.reshape(-1) for a in arrays]
+    flat = [None if a is None else a.reshape(-1) for a in arrays]
     scratch = eager_memory(mem.needs)  # of each thread: `mem` may answer in an order
-    blocks = Blocks(mem, first.size, first.itemsize)
-    blocks.run(lambda _, block: function(scratch, *[a[block] for a in flat]))
+    blocks = Blocks(mem, x.size, x.itemsize)
+    blocks.run(lambda _, block: function(scratch, *[a if a is None else a[block] for a in flat]))
 
 
 @remembered
