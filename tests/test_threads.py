@@ -13,8 +13,10 @@ from tinygraph.memory import Memory
 from tinygraph.ops.elementwise import Exp
 from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.relu import Relu
+from tinygraph.ops.shared import blocks as sharing
 from tinygraph.ops.shared import unary
-from tinygraph.threads import Blocks, product, share_out
+from tinygraph.ops.shared.blocks import Blocks, product
+from tinygraph.threads import share_out
 
 RNG = np.random.default_rng(1)
 IMAGES = RNG.integers(-3, 4, (7, 2, 8, 9)).astype(np.float32)  # with ties, for the first maximum
@@ -41,13 +43,13 @@ def test_each_thread_takes_neighbouring_shares(shares, count):
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2, 5, 8, 100])
-@pytest.mark.parametrize("each", [1, threads.BLOCK_BYTES // 2, threads.WORTH_BLOCKS])
+@pytest.mark.parametrize("each", [1, sharing.BLOCK_BYTES // 2, sharing.WORTH_BLOCKS])
 def test_blocks_are_all_parts_in_order(parts, each):
     blocks, found = Blocks(SimpleNamespace(workers=1), parts, each), []
     blocks.run(lambda thread, block: found.append(block))
     assert [i for block in found for i in range(block.start, block.stop)] == list(range(parts))
     assert max(block.stop - block.start for block in found) == blocks.largest
-    assert len(found) == 1 or parts * each >= threads.WORTH_BLOCKS
+    assert len(found) == 1 or parts * each >= sharing.WORTH_BLOCKS
 
 
 OPS = {
@@ -69,9 +71,9 @@ def test_no_bit_depends_on_blocks_and_threads(name, monkeypatch):
         return [y, *op.backward(mem, gy, saved, (True,))]
 
     whole = both(1)
-    monkeypatch.setattr(threads, "WORTH_BLOCKS", 0)
+    monkeypatch.setattr(sharing, "WORTH_BLOCKS", 0)
     monkeypatch.setattr(unary, "WORTH_BLOCKS", 0)
-    monkeypatch.setattr(threads, "BLOCK_BYTES", 2 * x[0].nbytes)
+    monkeypatch.setattr(sharing, "BLOCK_BYTES", 2 * x[0].nbytes)
     for workers in (1, 2, 3):
         for got, expected in zip(both(workers), whole, strict=True):
             np.testing.assert_array_equal(got, expected)
@@ -93,7 +95,7 @@ def test_which_products_have_one_thread_of_blas(rows, inside, monkeypatch):
         entered.append(1)
         yield
 
-    monkeypatch.setattr(threads, "one_blas_thread", counted)
+    monkeypatch.setattr(sharing, "one_blas_thread", counted)
     a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in ((rows, 64), (64, 64)))
     out = np.empty((rows, 64), np.float32)
     assert product(a, b, out) is out and len(entered) == inside

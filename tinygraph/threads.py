@@ -5,12 +5,11 @@ not depend on who computes which share.  Meanwhile BLAS has one thread, also whe
 all the work: products of several threads would otherwise wait for one another, and threads of BLAS
 that have nothing more to do turn in a circle for some 25 ms (OpenBLAS's THREAD_TIMEOUT), in which
 they take a core from the threads of the next op.  A ResNet's step takes two thirds of the time.
-For the same reason small products have one thread of BLAS, see `product`.
+For the same reason small products have one thread of BLAS, see ops/shared/blocks.py.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -19,15 +18,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-
-from tinygraph.shapes import Array
-
-# Bytes of an array from which on it is cut into blocks, and of a block.  numpy's calls on smaller
-# ones are so short that threads wait for the interpreter.
-WORTH_BLOCKS, BLOCK_BYTES = 4 << 20, 2 << 20
-# Multiplications of a product: up to so many OpenBLAS takes one thread by itself; and from so many
-# on, several are told to it.
-ONE_ANYHOW, WORTH_BLAS_THREADS = 1 << 18, 1 << 22
 
 
 def cores() -> int:
@@ -81,59 +71,6 @@ def share_out(shares: int, threads: int, work: Callable[[int, int], None]) -> No
             raise error
 
 
-class Blocks:
-    """So many equal parts of large arrays, such as samples, in blocks that threads share.
-
-    Small arrays are one block, for one thread.
-
-    Attributes
-    ----------
-    largest : int
-        Parts of the largest block.
-    threads : int
-        How many share them: `mem.workers`, which is asked where there are several blocks.
-
-    >>> from types import SimpleNamespace
-    >>> found, mem = [], SimpleNamespace(workers=1)
-    >>> Blocks(mem, 7, BLOCK_BYTES // 2).run(lambda thread, block: found.append(block))
-    >>> found
-    [slice(0, 1, None), slice(1, 3, None), slice(3, 5, None), slice(5, 7, None)]
-    """
-
-    __slots__ = ("count", "largest", "parts", "threads")
-
-    def __init__(self, mem: Any, parts: int, bytes_each: int) -> None:
-        self.parts, self.count, self.threads = parts, 1, 1
-        total = parts * bytes_each
-        if total >= WORTH_BLOCKS:  # an even number, for as much work in each of two threads
-            self.count = min(2 * -(-total // (2 * BLOCK_BYTES)), parts)
-            self.threads = min(mem.workers, self.count)
-        self.largest = -(-parts // self.count) if parts else 0
-
-    def run(self, work: Callable[[int, slice], None]) -> None:
-        """`work(thread, block)` for every block."""
-        if self.count == 1:
-            work(0, slice(0, self.parts))
-            return
-
-        def share(thread: int, number: int) -> None:
-            work(thread, slice(*(self.parts * n // self.count for n in (number, number + 1))))
-
-        share_out(self.count, self.threads, share)
-
-
-def product(a: Array, b: Array, out: Array) -> Array:
-    """a @ b as of np.matmul; by one thread, where several would save less than 50 us.
-
-    >>> product(np.ones((2, 3)), np.ones((3, 1)), np.empty((2, 1))).tolist()
-    [[3.0], [3.0]]
-    """
-    if b.ndim > 1 and ONE_ANYHOW < math.prod(a.shape[-2:]) * b.shape[-1] < WORTH_BLAS_THREADS:
-        with one_blas_thread():
-            return np.matmul(a, b, out=out)
-    return np.matmul(a, b, out=out)
-
-
 _lock = threading.Lock()
 _before: list[tuple[Any, int]] = []  # libraries with the threads that they had
 _inside = 0  # how many threads are in `one_blas_thread`
@@ -166,6 +103,7 @@ def one_blas_thread() -> Iterator[None]:
 def _blas() -> list[Any]:
     try:
         from threadpoolctl import ThreadpoolController
-    except ImportError:
+
+        return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    except (ImportError, OSError):  # none, or a process that may open no file
         return []
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

@@ -20,6 +20,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.blocks import product
 from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
     choose_gemm,
@@ -30,7 +31,6 @@ from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, column_sums, rem
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
-from tinygraph.threads import product
 
 FEW_OUTPUTS = 16
 CHUNK, ROWS = 2048, 32  # features and rows of a block; the numbers of linear_few_outputs.cu

@@ -19,6 +19,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.blocks import product
 from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
 from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.operands import (
@@ -30,7 +31,6 @@ from tinygraph.ops.shared.operands import (
 )
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
-from tinygraph.threads import product
 
 
 def _as_matrices(x: Shape, w: Shape) -> tuple[Shape, Shape]:

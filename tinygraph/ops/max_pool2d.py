@@ -24,11 +24,11 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.blocks import Blocks
 from tinygraph.ops.shared.sequences import along, of_sequences, pooling_along
 from tinygraph.ops.shared.windows import Pooling, Windows2d, pooled, pooling, windows_2d
 from tinygraph.shapes import Array, Pair, Shape, Spec, Windows, pair
 from tinygraph.tensor import Operand, Tensor
-from tinygraph.threads import Blocks
 
 
 @frozen

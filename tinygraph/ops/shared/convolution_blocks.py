@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -58,25 +58,29 @@ WORTH_SHARING = 1 << 22  # multiplications below which threads cost more than th
 # copies without gaps, for it adds.
 MOST_ZEROS, MOST_ZEROS_TO_FOLD = 1.6, 2.5
 
-
-class AxisPhase(NamedTuple):
-    """Taps of an axis that meet pixels of the same rest modulo the stride: evenly spaced ones."""
-
-    rest: int
-    taps: slice
-    number: int
-    first: int  # the move of the first of them
-    step: int  # from one to the next
+# Taps of an axis that meet pixels of the same rest modulo the stride, which are evenly spaced: that
+# rest, which taps, how many, the move of the first, and from one to the next.
+AxisTaps = tuple[int, slice, int, int, int]
 
 
-class Phase(NamedTuple):
-    """Pixels (i::stride, j::stride) in a row of their own, and the taps that meet them."""
+class Phase:
+    """Pixels (i::stride, j::stride) in a row of their own, and the taps that meet them.
 
-    rest: Pair  # i and j
-    taps: tuple[slice, slice]
-    number: Pair
-    move: int  # of the row, for the first of these taps
-    steps: Pair  # from it to the one below, and to the one on its right
+    Attributes
+    ----------
+    rest : i and j
+    taps : slices of KH and KW
+    number : how many these are, on each axis
+    move : of the row, for the first of these taps
+    steps : from its move to that of the tap below, and of the tap on its right
+    """
+
+    def __init__(self, rows: AxisTaps, columns: AxisTaps, pitch: int) -> None:
+        self.rest = rows[0], columns[0]
+        self.taps = rows[1], columns[1]
+        self.number = rows[2], columns[2]
+        self.move = rows[3] * pitch + columns[3]
+        self.steps = rows[4] * pitch, columns[4]
 
 
 class Layout:
@@ -98,15 +102,7 @@ class Layout:
         )
         pitch = self.grid[1]
         self.phases = [
-            Phase(
-                (i.rest, j.rest),
-                (i.taps, j.taps),
-                (i.number, j.number),
-                i.first * pitch + j.first,
-                (i.step * pitch, j.step),
-            )
-            for i in _axis_phases(at.rows)
-            for j in _axis_phases(at.columns)
+            Phase(i, j, pitch) for i in _axis_taps(at.rows) for j in _axis_taps(at.columns)
         ]
         self.kernel: Pair = at.rows.kernel, at.columns.kernel
         self.margin = max(abs(i * pitch + j) for i in steps[0] for j in steps[1])
@@ -144,14 +140,14 @@ class Layout:
             yield slice(*(self.x[0] * n // self.blocks for n in (block, block + 1)))
 
 
-def _axis_phases(axis: Windows) -> Iterator[AxisPhase]:
-    """Of the taps offset * dilation - before: those with the same rest, phase by phase."""
+def _axis_taps(axis: Windows) -> Iterator[AxisTaps]:
+    """The taps offset * dilation - before, phase by phase."""
     starts = [offset * axis.dilation - axis.before for offset in range(axis.kernel)]
     period = axis.stride // math.gcd(axis.stride, axis.dilation)  # taps until the rest comes again
     step = period * axis.dilation // axis.stride
     for first, start in enumerate(starts[:period]):
         taps, number = slice(first, None, period), len(starts[first::period])
-        yield AxisPhase(start % axis.stride, taps, number, start // axis.stride, step)
+        yield start % axis.stride, taps, number, start // axis.stride, step
 
 
 def _long_enough(data: int, out: int, steps: list[int]) -> int:

@@ -26,11 +26,11 @@ import numpy as np
 from tinygraph.cuda import BoundLaunch, op_kernel
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.op import Gradients, Needs
+from tinygraph.ops.shared.blocks import WORTH_BLOCKS, Blocks
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import on_elements, remembered
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
 from tinygraph.shapes import Array, Spec
-from tinygraph.threads import WORTH_BLOCKS, Blocks
 
 _NONE = (0, 0), (0.0, 0.0)  # hyper-parameters that are not there, of an integer and of a float
 
