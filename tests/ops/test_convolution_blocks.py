@@ -81,6 +81,24 @@ def test_any_blocks_and_threads(case, images, monkeypatch):
             np.testing.assert_array_equal(got, first)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_a_smaller_block_after_a_larger_one(case):
+    """What the larger one has left in the rows and maps of a thread is not read."""
+    x_shape, w_shape, stride, padding, dilation, groups = CASES[case]
+    x_shape = (8, *x_shape[1:])
+    at = windows_2d("conv2d", x_shape[2:], w_shape[2:], stride, padding, dilation)
+    layout = Layout(at, x_shape, w_shape, 8)
+    for each in {id(layout): layout, id(layout.to_fold): layout.to_fold}.values():
+        each.blocks, each.images, each.shares = 6, 2, 1
+    assert [block.stop - block.start for block in layout.of_share(0)] == [1, 1, 2, 1, 1, 2]
+    x, w, gy = numbers(1, x_shape), numbers(2, w_shape), numbers(3, layout.outputs)
+    convolution = Convolution(OnThreads(1, (True, True)), layout, groups, w)
+    found = convolution.forward(x), *convolution.backward(gy, x, True)
+    expected = by_windows(x, w, gy, stride, padding, dilation, groups)
+    for got, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, right, atol=1e-12)
+
+
 def test_which_places_have_columns():
     """Few zeros: the lines as they lie.  Many: the outputs alone."""
     padded = windows_2d("conv2d", (32, 32), (3, 3), ONE, ONE)
