@@ -93,7 +93,7 @@ def test_a_smaller_block_after_a_larger_one(case):
     assert [block.stop - block.start for block in layout.of_share(0)] == [1, 1, 2, 1, 1, 2]
     x, w, gy = numbers(1, x_shape), numbers(2, w_shape), numbers(3, layout.outputs)
     convolution = Convolution(OnThreads(1, (True, True)), layout, groups, w)
-    found = convolution.forward(x), *convolution.backward(gy, x, True)
+    found = convolution.forward(x, None), *convolution.backward(gy, x, True)
     expected = by_windows(x, w, gy, stride, padding, dilation, groups)
     for got, right in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, right, atol=1e-12)
