@@ -348,6 +348,16 @@ def test_what_draws_from_a_generator_is_no_plan(named):
     assert "as it stands" in run.explain()
 
 
+def test_a_generator_that_is_made_with_a_seed_is_no_draw():
+    def fixed(x):
+        a = np.random.default_rng(3).random() + random.Random(3).random()
+        return x * a * np.random.RandomState(3).rand()
+
+    run = tg.compile(fixed)
+    assert [run(ONES).numpy()[0] for _ in range(3)] == [fixed(ONES)[0].astype(F)] * 3
+    assert run.reasons == []
+
+
 def test_only_what_has_changed_is_named():
     """Several layers read names that are alike."""
     layers, count = [nn.Linear(3, 3), nn.Linear(3, 3)], {"now": 0}

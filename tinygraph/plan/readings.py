@@ -152,7 +152,8 @@ class Readings:
                 value = np.random
                 continue
             if value is random or value is np.random or isinstance(value, _GENERATORS):
-                self.drawn = told
+                makes = key == "default_rng" or isinstance(getattr(value, str(key), None), type)
+                self.drawn = self.drawn if makes else told
                 return
             found = self._holder(value, is_element, key, told)
             if found is None:
