@@ -21,6 +21,8 @@ ON_PURPOSE = {
     ("tests/data/worker_datasets.py", "np.random.random()"),
     ("tests/data/worker_datasets.py", "random.random()"),
     ("tests/plan/test_changes.py", "np.random.default_rng()"),
+    ("tests/plan/test_readings.py", "np.random.rand()"),
+    ("tests/plan/test_readings.py", "random.random()"),
     ("tests/testing/test_gradcheck.py", "np.random.random()"),
 }
 OF_NUMPY = {"default_rng", "Generator", "Philox", "PCG64", "SeedSequence", "RandomState"}

@@ -13,12 +13,18 @@ from tinygraph.running import Runner
 from tinygraph.training import Progress, RunFolder
 
 QUIET = Progress(lines=False, bar=False)
-SMALL = {
+SMALL = {  # the page has the bits of a training without a plan
     "linear_regression": {"epochs": 3},
     "xor_mlp": {"epochs": 2},
-    "numba_cnn": {"data": "digits", "epochs": 1, "filters": 4, "batch_size": 100},
-    "vgg_cifar": {"data": "digits", "epochs": 1, "widths": (4,), "batch_size": 400},
-    "vgg224": {"widths": (2, 2, 2, 2, 2), "batch_size": 2},
+    "numba_cnn": {"data": "digits", "epochs": 1, "filters": 4, "batch_size": 100, "compile": False},
+    "vgg_cifar": {
+        "data": "digits",
+        "epochs": 1,
+        "widths": (4,),
+        "batch_size": 400,
+        "compile": False,
+    },
+    "vgg224": {"widths": (2, 2, 2, 2, 2), "batch_size": 2, "compile": False},
 }
 
 

@@ -42,7 +42,7 @@ def test_the_commands_of_the_page_in_order(capsys):
     assert trained[-1] == resumed[-1] == evaluated[-1]  # nothing was left to learn
     for name in ("graph.svg", "report.html", "curves.svg"):
         assert f"wrote runs/moons/{name}" in trained and f"wrote runs/moons/{name}" in shown
-    assert any(line.split()[:1] == ["tanh"] for line in profiled)
+    assert any(line.split()[:1] == ["linear_tanh"] for line in profiled)  # of the plan
     config = RunFolder.open("runs/moons").config
     assert (config["recipe"], config["settings"]["hidden"]) == ("two_moons", 32)
     assert "lower" in Path("runs/moons/report.html").read_text()  # the classes of the predictions
