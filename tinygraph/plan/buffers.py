@@ -133,7 +133,10 @@ def _passing(shape: Shape, dtype: Any, device: Device) -> Array:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not device.on_host or size < PASSING_BYTES:
         return device.empty(shape, dtype)
-    return np.ndarray(shape, dtype, mmap.mmap(-1, size))
+    try:
+        return np.ndarray(shape, dtype, mmap.mmap(-1, size))
+    except OSError:  # no memory: numpy says so with the shape, as everywhere
+        return device.empty(shape, dtype)
 
 
 def is_array(thing: Any) -> bool:
