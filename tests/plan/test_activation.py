@@ -11,6 +11,7 @@ from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.ops.elementwise import Exp
 from tinygraph.ops.linear import Linear
 from tinygraph.ops.matmul import Matmul
+from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.relu import Relu
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.tanh import Tanh
@@ -28,6 +29,7 @@ PRODUCTS = {
         Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2),
         [(2, 1, 6, 6), (3, 1, 3, 3), (3,)],
     ),
+    "max_pool2d": (MaxPool2d((3, 3), (2, 2), (1, 1), False), [(2, 3, 7, 6)]),
     "matmul": (Matmul(), [(2, 4, 5), (5, 3)]),
     "matmul of vectors": (Matmul(), [(5,), (5,)]),
 }

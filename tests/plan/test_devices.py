@@ -195,17 +195,17 @@ def test_a_plan_to_read_names_the_device():
         tg.plan(tg.Graph(tg.Tensor([1.0]).to("emulator") * 2.0))
 
 
-@pytest.mark.parametrize("channels, fused", [(4, True), (5, False)])
-def test_stages_of_many_channels_are_fused_on_the_cpu_alone(channels, fused):
-    """There the kernels of the three ops do better than the fused one's."""
-    ops = {}
-    for device in ("cpu", "emulator"):
-        layers = nn.Conv2d(channels, 2, 3), nn.ReLU(), nn.MaxPool2d(2)
-        x = tg.Tensor(np.ones((1, channels, 6, 6), F), device=device)
-        plan = tg.plan(tg.Graph(nn.Sequential(*layers).to(device)(x))).plan
-        ops[device] = [made.op.name for made in plan.code.instructions if made.op]
-    assert ops["cpu"] == ["conv2d_relu_max_pool2d"]
-    assert (ops["emulator"] == ops["cpu"]) is fused and "max_pool2d" in ops["emulator"][-1]
+@pytest.mark.parametrize(
+    "channels, ops",
+    [(4, ["conv2d_relu_max_pool2d"]), (5, ["conv2d", "max_pool2d_relu"])],
+)
+@pytest.mark.parametrize("device", ["cpu", "emulator"])
+def test_stages_of_many_channels_are_not_fused(device, channels, ops):
+    """The three ops do better than the fused one there."""
+    layers = nn.Conv2d(channels, 2, 3), nn.ReLU(), nn.MaxPool2d(2)
+    x = tg.Tensor(np.ones((1, channels, 6, 6), F), device=device)
+    plan = tg.plan(tg.Graph(nn.Sequential(*layers).to(device)(x))).plan
+    assert [made.op.name for made in plan.code.instructions if made.op] == ops
 
 
 class HostOnly(tg.Op):

@@ -77,9 +77,34 @@ def test_a_value_that_is_used_elsewhere_stays():
     c = convolved()
     r = tg.relu(c)
     y = tg.max_pool2d(r, 2)
-    assert names(y, c) == ["conv2d", "relu", "max_pool2d"]
+    assert names(y, c) == ["conv2d", "max_pool2d_relu"]
     assert names(y, r) == ["conv2d_relu", "max_pool2d"]
     assert names(tg.sum(y) + tg.sum(r))[:2] == ["conv2d_relu", "max_pool2d"]
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [{"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1}, {"kernel_size": (1, 4)}],
+    ids=str,
+)
+def test_relu_goes_behind_the_maximum(pool):
+    """Ties at 0, zeros of both signs, infinities and NaN come out as they do in the graph."""
+    special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1.0, -1.0]
+    x = tg.Parameter(RNG.choice(special, (4, 3, 8, 8), p=[0.02, 0.04, 0.04, *[0.18] * 5]))
+    want = tg.max_pool2d(tg.relu(x), **pool)
+    assert names(want) == ["max_pool2d_relu"]
+    upstream = RNG.standard_normal(want.shape).astype(want.dtype)
+    want.backward(upstream, retain_graph=True)
+    gradient, x.grad = x.grad, None
+    got = tg.compile(lambda: tg.max_pool2d(tg.relu(x), **pool))()
+    got.backward(upstream)
+    np.testing.assert_array_equal(got.value, want.value)
+    np.testing.assert_allclose(x.grad, gradient, rtol=1e-6)
+
+
+def test_relu_stays_before_the_maximum_where_that_has_as_many_numbers():
+    y = tg.max_pool2d(tg.relu(convolved(channels=5)), 3, stride=1, padding=1)
+    assert names(y) == ["conv2d_relu", "max_pool2d"]
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

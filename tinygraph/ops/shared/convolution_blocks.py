@@ -288,7 +288,7 @@ class Convolution:
                 if x is not None:
                     columns = self._unfolded(rows[thread], cols[thread], x[block])
                     part = terms[thread] if number else parts[share]
-                    np.matmul(columns, upstream.transpose(0, 2, 1), out=part)
+                    _multiply(columns, upstream.transpose(0, 2, 1), part)
                     if number:
                         parts[share] += part
                 if gx is not None and self.turns:
@@ -384,8 +384,13 @@ class Convolution:
 
 
 def _multiply(a: Array, b: Array, out: Array) -> None:
-    """a @ b; of one column and one row a product without sums, for which BLAS takes longer."""
+    """a @ b; of one column and one row a product without sums, for which BLAS takes longer.
+
+    While np.matmul makes a result of 500 numbers or fewer, no other thread runs: np.dot lets them.
+    """
     if a.shape[-1] == 1:
         np.multiply(a, b, out=out)
+    elif len(a) == 1 and out.size <= 500 and out.flags.c_contiguous:
+        np.dot(a[0], b[0], out=out[0])
     else:
         np.matmul(a, b, out=out)

@@ -184,10 +184,10 @@ class PhaseColumns:
         """
         known = self.phases.at[0].kernel - self.phases.distances[0] if a else 0
         if not known:
-            np.matmul(weights, g, out=self.of(a, b))
+            np.dot(weights, g, out=self.of(a, b))
             return
         target = self._columns[b, self.phases.rows_of(a)]
-        share = np.matmul(weights, g, out=matrix(product, len(weights), g.shape[1]))
+        share = np.dot(weights, g, out=matrix(product, len(weights), g.shape[1]))
         share = share.reshape(target.shape)
         target[:known] += share[:known]
         target[known:] = share[known:]
@@ -265,7 +265,7 @@ class WeightGradient(PartGradient):
         self.columns.gather(block)
 
     def add(self, g: Array, a: int, b: int) -> None:
-        self.total += np.matmul(g, self.columns.of(a, b).T, out=self.product)
+        self.total += np.dot(g, self.columns.of(a, b).T, out=self.product)
 
     def sum(self) -> Array:
         d, c, kh, kw = self.gradient.shape
@@ -282,7 +282,7 @@ class BiasGradient(PartGradient):
         self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
 
     def add(self, g: Array, a: int, b: int) -> None:
-        self.total += np.matmul(g, self.ones[: g.shape[1]], out=self.product)
+        self.total += np.dot(g, self.ones[: g.shape[1]], out=self.product)
 
 
 class InputGradient(PartGradient):
@@ -357,5 +357,5 @@ class CorrelatedInputGradient(PartGradient):
         windows = as_strided(self.map, shape, (*by_pixel, by_d, by_n, *by_pixel))
         columns = matrix(self.columns, self.weights.shape[1], n * h * w)
         columns.reshape(shape)[...] = windows
-        product = np.matmul(self.weights, columns, out=matrix(self.product, c, n * h * w))
+        product = np.dot(self.weights, columns, out=matrix(self.product, c, n * h * w))
         self.total[self.block.images] = product.reshape(c, n, h, w).transpose(1, 0, 2, 3)

@@ -1,6 +1,7 @@
-"""A product and the activation after it as one op, which writes over the product.
+"""A product, or a max-pooling, and the activation after it as one op, which writes over its result.
 
-    relu(linear(x, w, b))   ->   linear_relu(x, w, b)     and so for conv2d, matmul; tanh, sigmoid
+    relu(linear(x, w, b))   ->   linear_relu(x, w, b)
+    and so for conv2d, matmul, max_pool2d; tanh, sigmoid
 
 For all functions of one number whose derivative is read off their output y (`Unary.keeps`), so
 that the product itself is not needed any more.  Backward is the activation's own, and then that of
@@ -19,6 +20,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.linear import Linear
 from tinygraph.ops.matmul import Matmul
+from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.plan.block_program import BlockProgram, Writer
 from tinygraph.plan.code import Code
@@ -26,7 +28,8 @@ from tinygraph.plan.elementwise_tape import tape_of
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 from tinygraph.shapes import Array, Spec
 
-PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm)  # none of them reads its output again
+# None of them reads its output again.
+PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm, MaxPool2d)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@
 for windows of 2x2 or 3x3 that neither overlap nor reach beyond the image.  A batch norm that was
 folded into conv2d before stays so: it shifts w and b alone.
 
-The kernels of the fused op are made for few input channels; see its notes.  Where kernels run,
-other convolutions stay as they are, so that a plan does not do worse than the graph.
+The fused op is made for few input channels, see its notes: other convolutions stay as they are, so
+that a plan does not do worse than the graph.
 """
 
 from __future__ import annotations
@@ -34,17 +34,16 @@ def find_convolution_stages(code: Code) -> Iterator[tuple[Sequence[int], Op, Seq
             continue
         middle = users[at]
         last = None if middle is None else users[middle]
-        if middle is None or last is None or not _suits_device(code, made):
+        if middle is None or last is None or not _has_few_taps(code, made):
             continue
         by_type = {type(x): x for x in (code.instructions[i].op for i in (middle, last))}
         if by_type.keys() == {Relu, MaxPool2d} and (op := _fused(made.op, by_type[MaxPool2d])):
             yield (at, middle, last), op, made.inputs
 
 
-def _suits_device(code: Code, conv: Instruction) -> bool:
-    """Whether a filter is small enough for the kernels, where they run: four channels of 3x3."""
-    taps = math.prod(code.instructions[conv.inputs[1]].spec.shape[1:])
-    return not code.device.runs_kernels or taps <= CHANNELS * TAPS
+def _has_few_taps(code: Code, conv: Instruction) -> bool:
+    """Whether a filter is small enough: four channels of 3x3."""
+    return math.prod(code.instructions[conv.inputs[1]].spec.shape[1:]) <= CHANNELS * TAPS
 
 
 def _fused(conv: Op | None, pool: Any) -> Op | None:
