@@ -301,10 +301,10 @@ def conv2d_relu_max_pool2d(
 
     Notes
     -----
-    Made for few input channels, where memory is what limits; 3x3 filters on one channel, not padded,
-    have kernels of their own.  On many channels the three ops one by one do better: in kernels
-    backward reads its upstream gradient once for every nine numbers of a filter, in numpy conv2d has
-    larger products.  So they do with a dilation that does not divide the stride, where
+    Made for few input channels, where memory is what limits; 3x3 filters on one channel, not
+    padded, have kernels of their own.  On many channels the three ops one by one do better: in
+    kernels backward reads its upstream gradient once for every nine numbers of a filter, in numpy
+    conv2d has larger products.  So they do with a dilation that does not divide the stride, where
     windows share no columns.
 
     References
