@@ -45,6 +45,7 @@ from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.drops import least_word, write_kept
 from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.lines import maxima, sums
 from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.softmax import softmax
 from tinygraph.ops.tile import repeat_interleave
@@ -98,11 +99,11 @@ class Attention(Op):
         self, mem: Memory, q: Array, k: Array, v: Array, m: Array | None = None
     ) -> tuple[Array, Any]:
         p, bits = self._scores(mem, q, k, m), None
-        level = np.max(p, -1, keepdims=True, initial=-np.inf)
+        level = maxima(mem, p, -1)
         level[level == -np.inf] = 0  # where nothing takes part
         p -= level
         np.exp(p, out=p)
-        lse = np.sum(p, -1, keepdims=True, out=mem.empty((*q.shape[:-1], 1), q.dtype))
+        lse = sums(mem, p, -1)
         nothing = lse == 0
         lse[nothing] = 1
         p /= lse
@@ -130,7 +131,7 @@ class Attention(Op):
         gs = np.matmul(g, v.swapaxes(-1, -2), out=mem.empty(p.shape, p.dtype))
         if kept is not None:
             gs *= kept
-        gs -= np.sum(gs * p, -1, keepdims=True)  # go * o, so summed that one key alone gives 0
+        gs -= sums(mem, gs * p, -1)  # go * o, so summed that one key alone gives 0
         gs *= p
         gv = gm = None
         if needs[2]:

@@ -30,12 +30,12 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.shared.lines import sum_over
 from tinygraph.ops.shared.normalization import (
     Scaled,
     inverse_deviation,
     moments,
     normalized_gradient,
-    sum_over,
 )
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape
 from tinygraph.tensor import Operand, Tensor

@@ -23,26 +23,15 @@ from tinygraph.ops.cast import given_in, with_dtype
 from tinygraph.ops.logsumexp import exponentials_of_sets
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.lines import maxima, sums
 from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
-def _kept(mem: Memory, x: Array, axis: int) -> Array:
-    """Room for a maximum or a sum along the axis, which stays with size 1."""
-    axis %= x.ndim
-    return mem.empty((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
-
-
-def _sum(mem: Memory, x: Array, axis: int) -> Array:
-    return np.sum(x, axis=axis, keepdims=True, out=_kept(mem, x, axis))
-
-
 def translated(mem: Memory, x: Array, axis: int) -> Array:
     """x minus its maximum along the axis."""
-    # `initial`: see max.py
-    maximum = np.max(x, axis=axis, keepdims=True, out=_kept(mem, x, axis), initial=-np.inf)
-    return np.subtract(x, maximum, out=mem.empty(x.shape, x.dtype))
+    return np.subtract(x, maxima(mem, x, axis), out=mem.empty(x.shape, x.dtype))
 
 
 @frozen
@@ -62,12 +51,12 @@ class Softmax(Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = translated(mem, x, self.axis)
         np.exp(y, out=y)
-        y /= _sum(mem, y, self.axis)
+        y /= sums(mem, y, self.axis)
         return y, y
 
     def backward(self, mem: Memory, gy: Array, y: Array, needs: Needs) -> Gradients:
         gx = np.multiply(gy, y, out=mem.empty(y.shape, y.dtype))
-        np.subtract(gy, _sum(mem, gx, self.axis), out=gx)
+        np.subtract(gy, sums(mem, gx, self.axis), out=gx)
         gx *= y
         return (gx,)
 
@@ -109,13 +98,13 @@ class LogSoftmax(Softmax):
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = translated(mem, x, self.axis)
-        total = _sum(mem, np.exp(y, out=mem.empty(x.shape, x.dtype)), self.axis)
+        total = sums(mem, np.exp(y, out=mem.empty(x.shape, x.dtype)), self.axis)
         y -= np.log(total, out=total)
         return y, y
 
     def backward(self, mem: Memory, gy: Array, y: Array, needs: Needs) -> Gradients:
         gx = np.exp(y, out=mem.empty(y.shape, y.dtype))
-        gx *= _sum(mem, gy, self.axis)
+        gx *= sums(mem, gy, self.axis)
         np.subtract(gy, gx, out=gx)
         return (gx,)
 

@@ -32,6 +32,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.shared.lines import sums
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
@@ -76,7 +77,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
     def forward(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
         log_p = translated(mem, _rows(x), 1)  # (M, C)
         p = np.exp(log_p, out=mem.empty(log_p.shape, x.dtype))
-        total = np.sum(p, axis=1, keepdims=True, out=mem.empty((len(p), 1), x.dtype))
+        total = sums(mem, p, 1)
         p /= total
         log_p -= np.log(total, out=total)
         loss = mem.empty((len(p),), x.dtype)

@@ -10,7 +10,6 @@ Statistician 37, 1983 (the corrected two-pass algorithm).
 from __future__ import annotations
 
 import math
-import string
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
+from tinygraph.ops.shared.lines import sum_over
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 
 
@@ -53,21 +53,6 @@ class Scaled:
     def gradients(self, gx: Array | None, gw: Array | None, gb: Array | None) -> Gradients:
         """One for each input that there is."""
         return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
-
-
-def sum_over(axes: Shape, out: Array, *factors: Array) -> Array:
-    """The sum over `axes` of an array, or of the product of two; in `out` they have size 1.
-
-    numpy's einsum adds up in a third of the time of its sums, and makes no array of the products.
-
-    >>> sum_over((0,), np.empty((1, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
-    [[4.0, 6.0]]
-    """
-    letters = string.ascii_letters[: out.ndim]
-    kept = [axis for axis in range(out.ndim) if axis not in axes]
-    equation = ",".join([letters] * len(factors)) + "->" + "".join([letters[a] for a in kept])
-    np.einsum(equation, *factors, out=out.reshape([out.shape[a] for a in kept]))
-    return out
 
 
 def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
