@@ -69,19 +69,23 @@ class MaxPool2d(Pooling, Op):
         first = _first_inside(at)
         of_thread = blocks.threads, blocks.largest, *y.shape[1:]
         larger, entries = mem.empty(of_thread, bool), mem.empty(of_thread, winner.dtype)
+        copies = mem.empty(of_thread, x.dtype)
 
         def enter(thread: int, block: slice) -> None:
             images, best, won = x[block], y[block], winner[block]
-            wins, entry = larger[thread, : len(images)], entries[thread, : len(images)]
+            wins, entry, copied = (a[thread, : len(images)] for a in (larger, entries, copies))
             won[...] = first
             has_nan = images.size > 0 and np.isnan(np.max(images))
 
-            def compare(number: int, to: Any, candidate: Array) -> None:
+            def compare(number: int, to: Any, pixels: Array) -> Array:
+                candidate = copied[to]  # they lie apart, and are read twice
+                candidate[...] = pixels
                 np.greater(candidate, best[to], out=wins[to])
                 if has_nan:
                     wins[to] |= np.isnan(candidate) & ~np.isnan(best[to])
                 np.multiply(wins[to], winner.dtype.type(number), out=entry[to])
                 np.maximum(won[to], entry[to], out=won[to])
+                return candidate
 
             _maxima(at, images, best, compare)
 
@@ -125,7 +129,7 @@ class MaxPool2d(Pooling, Op):
 
 
 def _maxima(at: Windows2d, x: Array, y: Array, compare: Any = None) -> None:
-    """Write the maxima of windows into y; each offset but the first is compared before it wins."""
+    """Write the maxima of windows into y; what `compare` gives for each offset takes its place."""
     offsets = list(enumerate(at.offsets(x.shape)))
     if at.rows.before or at.columns.before:
         y[...] = -np.inf
@@ -133,9 +137,8 @@ def _maxima(at: Windows2d, x: Array, y: Array, compare: Any = None) -> None:
         _, (_, _, to, source) = offsets.pop(0)
         y[to] = x[source]
     for number, (_, _, to, source) in offsets:
-        if compare is not None:
-            compare(number, to, x[source])
-        np.maximum(y[to], x[source], out=y[to])
+        candidate = x[source] if compare is None else compare(number, to, x[source])
+        np.maximum(y[to], candidate, out=y[to])
 
 
 def _first_inside(at: Windows2d) -> Array:
