@@ -8,7 +8,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import DtypeError
-from tinygraph.ops.relu import Relu
+from tinygraph.ops.relu import WORTH_CLIP, Relu
 
 
 class TestRelu(OpContract):
@@ -39,3 +39,13 @@ def test_a_subclass_has_the_kernel_of_its_base(device):
     y.backward(np.array([3.0, 4.0], np.float32))
     assert y.numpy().tolist() == [0.0, 2.0]
     assert x.device.to_numpy(x.grad).tolist() == [0.0, 4.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_small_and_large_arrays_give_the_same_bits(dtype):
+    """numpy's own function is chosen by size; NaN, infinities and zeros of both signs included."""
+    special = [1, -1, 0] if dtype == np.int32 else [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -3]
+    small = np.array(special, dtype)
+    large = np.tile(small, WORTH_CLIP // len(small) + 1)
+    got = tg.relu(large).value
+    assert got.tobytes() == np.tile(tg.relu(small).value, WORTH_CLIP // len(small) + 1).tobytes()
