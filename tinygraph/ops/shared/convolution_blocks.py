@@ -53,7 +53,7 @@ from tinygraph.threads import share_out
 
 COLUMN_BYTES = 2 << 20  # of a block: about what a core's caches hold
 SHARES = 4  # of the blocks, at most
-WORTH_SHARING = 1 << 22  # multiplications below which threads cost more than they save
+WORTH_SHARING = 1 << 25  # multiplications below which threads cost more than they save
 # Places of a line and its zeros, for each output: with more, outputs alone.  col2im gains more by
 # copies without gaps, for it adds.
 MOST_ZEROS, MOST_ZEROS_TO_FOLD = 1.6, 2.5
