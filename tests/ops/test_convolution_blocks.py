@@ -5,8 +5,9 @@ import pytest
 
 from tests.strategies import numbers
 from tests.test_threads import OnThreads
-from tinygraph.ops.shared import convolution_blocks
-from tinygraph.ops.shared.convolution_blocks import Convolution, Layout
+from tinygraph.ops.shared import convolution_rows
+from tinygraph.ops.shared.convolution_blocks import Convolution
+from tinygraph.ops.shared.convolution_rows import Layout
 from tinygraph.ops.shared.windows import windows_2d
 
 
@@ -59,10 +60,10 @@ def test_any_blocks_and_threads(case, images, monkeypatch):
     x_shape, w_shape, stride, padding, dilation, groups = CASES[case]
     at = windows_2d("conv2d", x_shape[2:], w_shape[2:], stride, padding, dilation)
     if images < 7:
-        monkeypatch.setattr(convolution_blocks, "WORTH_SHARING", 0)
+        monkeypatch.setattr(convolution_rows, "WORTH_SHARING", 0)
     size = Layout(at, (1, *x_shape[1:]), w_shape, 8)
     columns = x_shape[1] * np.prod(w_shape[2:]) * np.prod(size.places)
-    monkeypatch.setattr(convolution_blocks, "COLUMN_BYTES", int(images * columns * 8))
+    monkeypatch.setattr(convolution_rows, "COLUMN_BYTES", int(images * columns * 8))
     layout = Layout(at, x_shape, w_shape, 8)
     assert (layout.images, layout.blocks) == {1: (1, 7), 2: (2, 4), 4: (4, 2), 7: (7, 1)}[images]
     x, w = numbers(1, x_shape), numbers(2, w_shape)

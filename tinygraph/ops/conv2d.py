@@ -44,7 +44,8 @@ from tinygraph.ops.shared.convolution import (
     choose_convolution,
     convolution_launch,
 )
-from tinygraph.ops.shared.convolution_blocks import Convolution, layout_of
+from tinygraph.ops.shared.convolution_blocks import Convolution
+from tinygraph.ops.shared.convolution_rows import layout_of
 from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
 from tinygraph.ops.shared.lines import sum_over
