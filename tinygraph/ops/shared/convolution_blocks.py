@@ -46,7 +46,7 @@ class Convolution:
         """y (N, O, OH, OW)."""
         layout = self.layout
         y = self.mem.empty(layout.outputs, self.dtype)
-        rows, cols, maps = self._rows(), self._columns(), self._maps(self.mem.empty)
+        rows, cols, maps = self._rows(self.mem.zeros), self._columns(), self._maps(self.mem.empty)
         bias = None if b is None else b.reshape(*self.w.shape[:2], 1)
 
         def work(thread: int, share: int) -> None:
@@ -72,8 +72,9 @@ class Convolution:
         of_w = self.w.transpose(0, 2, 1).shape  # (G, K, M): BLAS is slow where the other is summed
         parts = [] if x is None else self._each(mem.empty, of_w, times=layout.shares)
         terms = [] if x is None else self._each(mem.empty, of_w)
-        rows = [] if x is None else self._rows()
-        back, cols = self._rows() if of_x else [], self._columns()
+        rows = [] if x is None else self._rows(mem.zeros)
+        back = self._rows(mem.empty) if of_x else []  # all that is read of them is written before
+        cols = self._columns()
         maps = self._maps(mem.zeros)  # 0 at the places that are no outputs
         filters = self._turned_filters() if of_x and self.turns else []
 
@@ -151,8 +152,8 @@ class Convolution:
     def _each(self, make: Any, shape: Shape, times: int | None = None) -> list[Array]:
         return [make(shape, self.dtype) for _ in range(self.threads if times is None else times)]
 
-    def _rows(self) -> list[Rows]:
-        return [Rows(self.mem, self.layout, self.dtype) for _ in range(self.threads)]
+    def _rows(self, make: Any) -> list[Rows]:
+        return [Rows(make, self.layout, self.dtype) for _ in range(self.threads)]
 
     def _columns(self) -> list[Array]:
         layout = self.layout

@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Pair, Shape, Windows
@@ -156,9 +155,9 @@ def layout_of(at: Windows2d, x: Shape, w: Shape, itemsize: int) -> Layout:
 class Rows:
     """Images (N, C, H, W) of one block after another, as rows and as columns."""
 
-    def __init__(self, mem: Memory, layout: Layout, dtype: Any) -> None:
+    def __init__(self, make: Any, layout: Layout, dtype: Any) -> None:
         self.layout = layout
-        self.rows = mem.zeros((len(layout.phases), layout.x[1], layout.length), dtype)
+        self.rows = make((len(layout.phases), layout.x[1], layout.length), dtype)
 
     def _pixels(self, images: Array) -> Iterator[tuple[Array, Array]]:
         """Each phase of a block's images (C, B, H', W'), and its places in the rows."""
