@@ -199,3 +199,16 @@ class TestConv1d(OpContract):
         Bad("padding", (X[0], W[0]), {"padding": "wrong"}, ArgumentError, "'same'"),
         Bad("groups", (X[0], W[0]), {"groups": 0}, ArgumentError, "groups: expected an int"),
     ]
+
+
+@pytest.mark.parametrize("stride, padding", [(1, 1), (2, 0)])
+@pytest.mark.parametrize("filters", [0, 3])
+def test_of_no_channel_the_bias_is_left(filters, stride, padding):
+    x = tg.Tensor(np.ones((2, 0, 5, 5)), requires_grad=True)
+    w = tg.Parameter(np.ones((filters, 0, 3, 3)), dtype=np.float64)
+    b = tg.Parameter(np.arange(filters), dtype=np.float64)
+    y = tg.conv2d(x, w, b, stride=stride, padding=padding)
+    assert (y.value == np.arange(filters)[:, None, None]).all()
+    y.backward(np.ones(y.shape))
+    assert (x.grad.shape, w.grad.shape) == (x.shape, w.shape)
+    np.testing.assert_array_equal(b.grad, [y.size / max(filters, 1)] * filters)

@@ -39,13 +39,16 @@ class Convolution:
         self.mem, self.layout, self.groups, self.dtype = mem, layout, groups, w.dtype
         workers = mem.workers if layout.worth_sharing else 1
         self.threads = max(1, min(workers, layout.shares))
-        self.w = w.reshape(groups, len(w) // groups, -1)  # (G, M, K)
+        self.w = w.reshape(groups, len(w) // groups, math.prod(layout.w[1:]))  # (G, M, K)
         self.turns = not layout.dense and len(w) <= layout.x[1]
 
     def forward(self, x: Array, b: Array | None) -> Array:
         """y (N, O, OH, OW)."""
         layout = self.layout
         y = self.mem.empty(layout.outputs, self.dtype)
+        if not self.w.size:  # nothing to sum
+            y[...] = 0 if b is None else b[:, None, None]
+            return y
         rows, cols, maps = self._rows(self.mem.zeros), self._columns(), self._maps(self.mem.empty)
         bias = None if b is None else b.reshape(*self.w.shape[:2], 1)
 
@@ -64,6 +67,8 @@ class Convolution:
     def backward(self, gy: Array, x: Array | None, of_x: bool) -> tuple[Array | None, Array | None]:
         """gx, where it is wanted, and gw, where x is given."""
         layout, mem = self.layout, self.mem
+        if not self.w.size:
+            return mem.zeros(layout.x, self.dtype), mem.zeros(layout.w, self.dtype)
         if of_x and layout.to_fold.dense is not layout.dense:
             alone = Convolution(mem, layout.to_fold, self.groups, self.w.reshape(layout.w))
             gx, _ = alone.backward(gy, None, True)
