@@ -43,8 +43,8 @@ class Blocks:
     def __init__(self, mem: Any, parts: int, bytes_each: int) -> None:
         self.parts, self.count, self.threads = parts, 1, 1
         total = parts * bytes_each
-        if total >= WORTH_BLOCKS:  # an even number, for as much work in each of two threads
-            self.count = min(2 * -(-total // (2 * BLOCK_BYTES)), parts)
+        if total >= WORTH_BLOCKS:
+            self.count = even(-(-total // BLOCK_BYTES), parts)
             self.threads = min(mem.workers, self.count)
         self.largest = -(-parts // self.count) if parts else 0
 
@@ -58,6 +58,15 @@ class Blocks:
             work(thread, slice(*(self.parts * n // self.count for n in (number, number + 1))))
 
         share_out(self.count, self.threads, share)
+
+
+def even(blocks: int, parts: int) -> int:
+    """So many blocks of parts, or one more: as much work for each of two threads.
+
+    >>> even(3, 10), even(3, 3)
+    (4, 3)
+    """
+    return min(blocks + blocks % 2, parts)
 
 
 def product(a: Array, b: Array, out: Array) -> Array:

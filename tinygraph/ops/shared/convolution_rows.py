@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.ops.shared.blocks import even
 from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Pair, Shape, Windows
@@ -98,9 +99,7 @@ class Layout:
         )  # of the columns of an image's channel
         self.worth_sharing = x[0] * w[0] * w[1] * each >= WORTH_SHARING
         blocks = -(-x[0] // max(1, COLUMN_BYTES // max(1, x[1] * each * itemsize)))
-        if self.worth_sharing:  # an even number, for as much work in each of two threads
-            blocks = min(blocks + blocks % 2, x[0])
-        self.blocks = blocks
+        self.blocks = blocks = even(blocks, x[0]) if self.worth_sharing else blocks
         self.images = -(-x[0] // max(1, blocks))  # of the largest block
         self.shares = min(blocks, SHARES)
 
