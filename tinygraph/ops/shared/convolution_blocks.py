@@ -97,9 +97,9 @@ class Convolution:
                     self._turn(filters, maps[thread], cols[thread], back[thread], len(images))
                     back[thread].take(gx[block])
                 elif gx is not None:
-                    led = self._led(maps[thread], len(images))
-                    columns = self._columns_of(cols[thread], led.shape[-1])
-                    _multiply(self.w.transpose(0, 2, 1), led, columns)
+                    upstream = self._with_margin(maps[thread], len(images))
+                    columns = self._columns_of(cols[thread], upstream.shape[-1])
+                    _multiply(self.w.transpose(0, 2, 1), upstream, columns)
                     back[thread].fold(cols[thread], len(images))
                     back[thread].take(gx[block])
 
@@ -186,8 +186,8 @@ class Convolution:
         outputs = rows.reshape(len(maps), images, lines, pitch)[:, :, :oh, :ow]
         return rows.reshape(*self.w.shape[:2], width), outputs.transpose(1, 0, 2, 3)
 
-    def _led(self, maps: Array, images: int) -> Array:
-        """Maps of so many images with the zeros before them that a fold asks for."""
+    def _with_margin(self, maps: Array, images: int) -> Array:
+        """Maps of so many images (G, M, places), with the zeros before them that a fold needs."""
         first, width = self.layout.margin, images * places_of(self.layout.places)
         rows = maps[:, first - self.layout.lead : first + width]
         return rows.reshape(*self.w.shape[:2], self.layout.lead + width)

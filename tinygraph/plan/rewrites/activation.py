@@ -29,7 +29,7 @@ from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 from tinygraph.shapes import Array, Spec
 
 # None of them reads its output again.
-PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm, MaxPool2d)
+WRITTEN_OVER = (Linear, Conv2d, Matmul, FoldedBatchNorm, MaxPool2d)
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ def find_activations(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[i
         if _is_activation(made.op, made.spec.dtype):
             (product,) = made.inputs
             before = code.instructions[product]
-            if users[product] == at and isinstance(before.op, PRODUCTS):
+            if users[product] == at and isinstance(before.op, WRITTEN_OVER):
                 yield (product, at), Activated(before.op, made.op), before.inputs  # type: ignore[arg-type]
