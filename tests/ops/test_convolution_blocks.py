@@ -63,7 +63,7 @@ def test_any_blocks_and_threads(case, images, monkeypatch):
         monkeypatch.setattr(convolution_rows, "WORTH_SHARING", 0)
     size = Layout(at, (1, *x_shape[1:]), w_shape, 8)
     columns = x_shape[1] * np.prod(w_shape[2:]) * np.prod(size.places)
-    monkeypatch.setattr(convolution_rows, "COLUMN_BYTES", int(images * columns * 8))
+    monkeypatch.setattr(convolution_rows, "BLOCK_BYTES", int(images * columns * 8))
     layout = Layout(at, x_shape, w_shape, 8)
     assert (layout.images, layout.blocks) == {1: (1, 7), 2: (2, 4), 4: (4, 2), 7: (7, 1)}[images]
     x, w = numbers(1, x_shape), numbers(2, w_shape)

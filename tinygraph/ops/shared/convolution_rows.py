@@ -36,7 +36,7 @@ from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Pair, Shape, Windows
 
-COLUMN_BYTES = 2 << 20  # of a block: about what a core's caches hold
+BLOCK_BYTES = 2 << 20  # of a block's columns: about what a core's caches hold
 SHARES = 4  # of the blocks, at most
 WORTH_SHARING = 1 << 25  # multiplications below which threads cost more than they save
 # Places of a line and its zeros, for each output: with more, outputs alone.  col2im gains more by
@@ -98,10 +98,15 @@ class Layout:
             self.places
         )  # of the columns of an image's channel
         self.worth_sharing = x[0] * w[0] * w[1] * each >= WORTH_SHARING
-        blocks = -(-x[0] // max(1, COLUMN_BYTES // max(1, x[1] * each * itemsize)))
+        blocks = -(-x[0] // max(1, BLOCK_BYTES // max(1, self.bytes_of_image)))
         self.blocks = blocks = even(blocks, x[0]) if self.worth_sharing else blocks
         self.images = -(-x[0] // max(1, blocks))  # of the largest block
         self.shares = min(blocks, SHARES)
+
+    @property
+    def bytes_of_image(self) -> int:
+        """Of its columns."""
+        return self.x[1] * places_of(self.kernel) * places_of(self.places) * self.itemsize
 
     @property
     def outputs(self) -> Shape:

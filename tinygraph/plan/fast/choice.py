@@ -18,7 +18,7 @@ from tinygraph.errors import ArgumentError, PlanWarning, install
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
-from tinygraph.plan.fast.convolution import blocked_convolution
+from tinygraph.plan.fast.convolution import compiled_convolution
 from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chain
 from tinygraph.plan.fast.jit import CompiledBody, compiled_body
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
@@ -34,7 +34,7 @@ WORTH_COMPILING = 4 << 20  # bytes of values below which numpy is quick enough
 BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
     single_channel_stage,
     pooled_convolution,
-    blocked_convolution,
+    compiled_convolution,
     elementwise_chain,
 )
 

@@ -27,8 +27,8 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
-from tinygraph.plan.fast.columns import bias_of
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
+from tinygraph.plan.fast.moved_rows import bias_of
 from tinygraph.shapes import Array, Spec
 
 
@@ -138,7 +138,7 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
         patches = mem.empty((n, 4, 4, ph, pw), x.dtype)
         gather(plain(x), rows.before, columns.before, patches)
         patches = patches.reshape(n, 4, 4, ph * pw)
-        bias = bias_of(mem, w, b)
+        bias = bias_of(mem, b, d, w.dtype)
         y, argmax = mem.empty((n, d, ph, pw), x.dtype), mem.empty((n, d, ph, pw), np.uint8)
         filters = plain(w).reshape(d, 9)
         forward(patches, filters, bias, y.reshape(n, d, -1), argmax.reshape(n, d, -1))
