@@ -61,9 +61,8 @@ def test_any_blocks_and_threads(case, images, monkeypatch):
     at = windows_2d("conv2d", x_shape[2:], w_shape[2:], stride, padding, dilation)
     if images < 7:
         monkeypatch.setattr(convolution_rows, "WORTH_SHARING", 0)
-    size = Layout(at, (1, *x_shape[1:]), w_shape, 8)
-    columns = x_shape[1] * np.prod(w_shape[2:]) * np.prod(size.places)
-    monkeypatch.setattr(convolution_rows, "BLOCK_BYTES", int(images * columns * 8))
+    each = Layout(at, (1, *x_shape[1:]), w_shape, 8).bytes_of_image
+    monkeypatch.setattr(convolution_rows, "BLOCK_BYTES", images * each)
     layout = Layout(at, x_shape, w_shape, 8)
     assert (layout.images, layout.blocks) == {1: (1, 7), 2: (2, 4), 4: (4, 2), 7: (7, 1)}[images]
     x, w = numbers(1, x_shape), numbers(2, w_shape)

@@ -74,8 +74,7 @@ class MaxPool2d(Pooling, Op):
         def enter(thread: int, block: slice) -> None:
             images, best, won = x[block], y[block], winner[block]
             wins, entry, copied = (a[thread, : len(images)] for a in (larger, entries, copies))
-            won[...] = first
-            has_nan = images.size > 0 and np.isnan(np.max(images))
+            has_nan = False
 
             def compare(number: int, to: Any, pixels: Array) -> Array:
                 candidate = copied[to]  # they lie apart, and are read twice
@@ -87,7 +86,12 @@ class MaxPool2d(Pooling, Op):
                 np.maximum(won[to], entry[to], out=won[to])
                 return candidate
 
+            won[...] = first
             _maxima(at, images, best, compare)
+            has_nan = best.size > 0 and np.isnan(np.max(best))
+            if has_nan:  # rare: all of it again, with one look more
+                won[...] = first
+                _maxima(at, images, best, compare)
 
         blocks.run(enter)
         return y, (winner, x.shape)
@@ -95,8 +99,9 @@ class MaxPool2d(Pooling, Op):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         winner, x_shape = saved
         at = self._windows(x_shape)
-        gx = mem.zeros(x_shape, gy.dtype)
         overlap = any((axis.kernel - 1) * axis.dilation >= axis.stride for axis in at)
+        tiles = not overlap and all(map(_tiles, at, x_shape[2:]))
+        gx = (mem.empty if tiles else mem.zeros)(x_shape, gy.dtype)
         blocks = Blocks(mem, len(gx), gx.nbytes // max(1, len(gx)))
         of_thread = blocks.threads, blocks.largest, *gy.shape[1:]
         equal = mem.empty(of_thread, bool)
@@ -148,6 +153,11 @@ def _first_inside(at: Windows2d) -> Array:
         for axis in at
     )
     return top[:, None] * at.columns.kernel + left
+
+
+def _tiles(axis: Windows, size: int) -> bool:
+    """Whether each element lies in a window, and only in one if windows do not overlap."""
+    return not axis.before and axis.stride == axis.kernel and axis.out * axis.kernel == size
 
 
 def _has_empty(axis: Windows, size: int) -> bool:

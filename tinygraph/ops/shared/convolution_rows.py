@@ -36,7 +36,7 @@ from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Pair, Shape, Windows
 
-BLOCK_BYTES = 2 << 20  # of a block's columns: about what a core's caches hold
+BLOCK_BYTES = 2 << 20  # of a block's columns and maps: about what a core's caches hold
 SHARES = 4  # of the blocks, at most
 WORTH_SHARING = 1 << 25  # multiplications below which threads cost more than they save
 # Places of a line and its zeros, for each output: with more, outputs alone.  col2im gains more by
@@ -105,8 +105,9 @@ class Layout:
 
     @property
     def bytes_of_image(self) -> int:
-        """Of its columns."""
-        return self.x[1] * places_of(self.kernel) * places_of(self.places) * self.itemsize
+        """Of its columns, and of its maps."""
+        rows = self.x[1] * places_of(self.kernel) + self.w[0]
+        return rows * places_of(self.places) * self.itemsize
 
     @property
     def outputs(self) -> Shape:
