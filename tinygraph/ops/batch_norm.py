@@ -86,7 +86,7 @@ class BatchNorm(Scaled, Op):
         y = mem.empty(x.shape, x.dtype)
         if self.training:
             difference, mean, variance = moments(mem, x, _all_but_channels(x.ndim))
-            self._update(named, mean.reshape(-1), variance.reshape(-1), _per_channel(x.shape))
+            self.move(named, mean.reshape(-1), variance.reshape(-1), _per_channel(x.shape))
         else:
             mean = named["running_mean"].reshape(along)
             variance = named["running_var"].reshape(along)
@@ -102,7 +102,7 @@ class BatchNorm(Scaled, Op):
             return y, None
         return y, (None if difference is y else difference, inv, weight)
 
-    def _update(self, named: dict[str, Array], mean: Array, variance: Array, count: int) -> None:
+    def move(self, named: dict[str, Array], mean: Array, variance: Array, count: int) -> None:
         """Move the running statistics towards those of this batch."""
         if self.has_running:
             unbiased = variance * (count / (count - 1))

@@ -18,6 +18,7 @@ from tinygraph.errors import ArgumentError, PlanWarning, install
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
+from tinygraph.plan.fast.batch_norm import compiled_norm
 from tinygraph.plan.fast.convolution import compiled_convolution
 from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chain
 from tinygraph.plan.fast.jit import CompiledBody, compiled_body
@@ -35,6 +36,7 @@ BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
     single_channel_stage,
     pooled_convolution,
     compiled_convolution,
+    compiled_norm,
     elementwise_chain,
 )
 
@@ -88,10 +90,11 @@ def _prepared(code: Code, found: Mapping[int, Op]) -> str:
 
 
 def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> Op | None:
-    """The op with compiled bodies; so too where it is the product within another op."""
+    """The op with compiled bodies; else with them in the place of the product within it."""
+    specs = tuple([code.instructions[i].spec for i in inputs])
+    found = next((made for made in (body(op, specs) for body in BODIES) if made), None)
     product = getattr(op, "product", None)
-    if isinstance(product, Op):
+    if found is None and isinstance(product, Op):
         inner = _compiled(product, code, inputs)
         return inner and replace(op, product=inner)  # type: ignore[type-var]
-    specs = tuple([code.instructions[i].spec for i in inputs])
-    return next((made for made in (body(op, specs) for body in BODIES) if made), None)
+    return found

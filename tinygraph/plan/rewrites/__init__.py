@@ -17,6 +17,7 @@ from tinygraph.plan.rewrites.cross_entropy import find_cross_entropies
 from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
 from tinygraph.plan.rewrites.folded_batch_norm import find_folded_batch_norms
 from tinygraph.plan.rewrites.pooled_relu import find_pooled_relus
+from tinygraph.plan.rewrites.residual import find_residuals
 from tinygraph.plan.rewrites.stage_and_linear import find_stages_and_linears
 
 # A chain, whose inner values are used nowhere else; the op in its place, and what that takes.
@@ -28,6 +29,7 @@ REWRITES: dict[str, Callable[[Code], Iterator[Found]]] = {
     "conv stage + linear": find_stages_and_linears,
     "ReLU + max-pool": find_pooled_relus,
     "log-softmax + NLL": find_cross_entropies,
+    "product + residual": find_residuals,
     "product + activation": find_activations,
     "elementwise chain": find_elementwise_chains,
 }

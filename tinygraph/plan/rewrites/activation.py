@@ -1,7 +1,7 @@
-"""A product, or a max-pooling, and the activation after it as one op, which writes over its result.
+"""A product and the activation after it as one op, which writes over its result.
 
     relu(linear(x, w, b))   ->   linear_relu(x, w, b)
-    and so for conv2d, matmul, max_pool2d; tanh, sigmoid
+    and so for conv2d, matmul, batch_norm, max_pool2d, and sums of residual.py; tanh, sigmoid
 
 For all functions of one number whose derivative is read off their output y (`Unary.keeps`), so
 that the product itself is not needed any more.  Backward is the activation's own, and then that of
@@ -17,19 +17,17 @@ from typing import Any
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.linear import Linear
 from tinygraph.ops.matmul import Matmul
 from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.plan.block_program import BlockProgram, Writer
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_tape import tape_of
-from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
+from tinygraph.plan.rewrites.residual import WITH_SUM, Residual
 from tinygraph.shapes import Array, Spec
 
 # None of them reads its output again.
-WRITTEN_OVER = (Linear, Conv2d, Matmul, FoldedBatchNorm, MaxPool2d)
+WRITTEN_OVER = (*WITH_SUM, Residual, Matmul, MaxPool2d)
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,7 @@ class Activated(Op):
     """`activation(product(...))`; the product is overwritten.
 
     >>> import tinygraph as tg
-    >>> from tinygraph.ops.linear import Linear
-    >>> from tinygraph.ops.relu import Relu
+    >>>     >>> from tinygraph.ops.relu import Relu
     >>> Activated(Linear(), Relu())([1.0, 2.0], [[1.0, 1.0], [0.0, -3.0]]).value
     array([3., 0.], dtype=float32)
     """
@@ -50,6 +47,10 @@ class Activated(Op):
     def name(self) -> str:  # type: ignore[override]
         """Of both: "linear_relu"."""
         return f"{self.product.name}_{self.activation.name}"
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        return self.product.updates
 
     def infer(self, *specs: Spec) -> Spec:
         return self.activation.infer(self.product.infer(*specs))
