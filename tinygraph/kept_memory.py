@@ -17,7 +17,9 @@ import os
 import warnings
 
 VARIABLE = "TINYGRAPH_KEEP_MEMORY"
-MOST = 256  # MB that malloc keeps; larger arrays go back to the system at once
+# MB that malloc keeps, two steps of a network with 200 MB of values; and of an array: larger ones go
+# back to the system at once, for what comes after them rarely fits into the gaps that they leave.
+MOST, LARGEST = 1024, 256
 OF_GLIBC = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
 
@@ -31,8 +33,8 @@ def keep_memory() -> int:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return 0
-    size = min(megabytes << 20, 2**31 - 1)
-    return megabytes if mallopt(_MMAP_THRESHOLD, size) and mallopt(_TRIM_THRESHOLD, size) else 0
+    array, kept = (min(most << 20, 2**31 - 1) for most in (min(megabytes, LARGEST), megabytes))
+    return megabytes if mallopt(_MMAP_THRESHOLD, array) and mallopt(_TRIM_THRESHOLD, kept) else 0
 
 
 def _wanted() -> int:
