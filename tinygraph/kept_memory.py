@@ -17,8 +17,8 @@ import os
 import warnings
 
 VARIABLE = "TINYGRAPH_KEEP_MEMORY"
-# MB that malloc keeps, two steps of a network with 200 MB of values; and of an array: larger ones go
-# back to the system at once, for what comes after them rarely fits into the gaps that they leave.
+# MB that malloc keeps, two steps of a network with 200 MB of values; and of an array: larger ones
+# go back to the system at once, for what comes after them rarely fits into the gaps they leave.
 MOST, LARGEST = 1024, 256
 OF_GLIBC = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt

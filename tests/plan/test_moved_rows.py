@@ -11,7 +11,7 @@ from tests.plan.test_fast_bodies import python_bodies
 from tests.strategies import numbers
 from tinygraph.ops.shared import convolution_rows
 from tinygraph.ops.shared.windows import windows_2d
-from tinygraph.plan.fast import moved_rows
+from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.convolution import Whole
 from tinygraph.plan.fast.moved_rows import MovedLayout
 
@@ -67,7 +67,7 @@ def test_a_smaller_block_after_a_larger_one(case):
 
 
 def test_several_chunks_of_places(monkeypatch):
-    monkeypatch.setattr(moved_rows, "CHUNK", 7)
+    monkeypatch.setattr(row_loops, "CHUNK", 7)
     x, w, b = numbers(1, (3, 2, 6, 5)), numbers(2, (5, 2, 3, 3)), numbers(3, (5,))
     at = windows_2d("conv2d", (6, 5), (3, 3), (1, 1), (1, 1))
     gy = numbers(4, (3, 5, 6, 5))

@@ -11,8 +11,8 @@ from typing import Any
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.conv2d import Conv2d
-from tinygraph.plan.fast import moved_rows
-from tinygraph.plan.fast.jit import CompiledBody, Loop
+from tinygraph.plan.fast import row_loops
+from tinygraph.plan.fast.jit import CompiledBody, Loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, moved_layout_of
 from tinygraph.shapes import Array, Shape, Spec
 
@@ -23,7 +23,7 @@ class CompiledConv2d(CompiledBody, Conv2d):
     name = Conv2d.name
 
     def loops(self) -> Sequence[Loop]:
-        return moved_rows.LOOPS
+        return row_loops.LOOPS
 
     def layout(self, x: Shape, w: Shape, itemsize: int) -> MovedLayout:
         return moved_layout_of(self._windows(x, w), x, w, itemsize)
@@ -39,18 +39,20 @@ class Whole(MovedRows):
         y = self.mem.empty(self.layout.outputs, self.dtype)
 
         def leave(block: slice, maps: Array) -> None:
-            y[block] = self.outputs(maps, block)
+            self.take(maps, y[block])
 
-        super().forward(x, b, leave)
+        super().forward(plain(x), b, leave)
         return y
 
     def backward(  # type: ignore[override]
         self, gy: Array, x: Array | None, of_x: bool
     ) -> tuple[Array | None, Array | None]:
-        def enter(share: int, block: slice, maps: Array) -> None:
-            self.outputs(maps, block)[...] = gy[block]
+        gy = plain(gy)
 
-        return super().backward(x, enter, of_x)
+        def enter(share: int, block: slice, maps: Array) -> None:
+            self.put(gy[block], maps)
+
+        return super().backward(None if x is None else plain(x), enter, of_x)
 
 
 def compiled_convolution(op: Op, specs: tuple[Spec, ...]) -> CompiledConv2d | None:

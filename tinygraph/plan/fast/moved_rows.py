@@ -9,11 +9,7 @@
 
 Images lie in rows with zeros between their lines and, with a stride, in a row for each phase:
 ops/shared/convolution_rows.py.  numpy copies each row of im2col, for BLAS wants all of them in
-equal steps; these loops take a list of places in their stead.  They hold four outputs, or four
-times three sums, while they read three of the rows: a loop that held one would wait for memory.
-
-Source: Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD
-architectures", SC 2018, for direct convolution with several outputs held at once.
+equal steps; the loops of row_loops.py take a list of places in their stead.
 """
 
 from __future__ import annotations
@@ -26,103 +22,16 @@ from typing import Any
 import numpy as np
 
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.convolution_rows import Layout, Rows, places_of
+from tinygraph.ops.shared.convolution_rows import Layout, places_of
 from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.windows import Windows2d
-from tinygraph.plan.fast.jit import loop
-from tinygraph.shapes import Array, Shape
+from tinygraph.plan.fast.row_loops import products, put, sums, take
+from tinygraph.shapes import Array, Pair, Shape
 from tinygraph.threads import share_out
 
 OUTPUTS, TERMS = 4, 3  # which the loops take at once: of others, rows of zeros make up for the rest
-CHUNK = 1024  # places: so many of four outputs, and of what they see, stay in the first cache
 LINE, PAGE = 64, 4096  # bytes of a cache line, and of a page of memory
 MOST_ZEROS = 2.5  # places for each output, with the zeros: beyond, numpy's columns have fewer
-
-
-@loop("x1 i1 x2 x1 i i =x2")
-def products(rows: Array, moved: Array, w: Array, b: Array, first: int, n: int, out: Array) -> None:
-    """out[o, first + p] = b[o] + sum over k of w[o, k] * rows[moved[k] + p], for p below n.
-
-    >>> out = np.empty((4, 2))
-    >>> w = np.array([[1.0, 10.0, 0.0], *3 * [[0.0] * 3]])
-    >>> products(np.arange(4.0), np.array([0, 2, 0]), w, np.zeros(4), 0, 2, out)
-    >>> out[0]
-    array([20., 31.])
-    """
-    for begin in range(0, n, CHUNK):
-        size = min(CHUNK, n - begin)
-        at = first + begin
-        for o in range(0, len(w), 4):
-            y0, y1 = out[o, at : at + size], out[o + 1, at : at + size]
-            y2, y3 = out[o + 2, at : at + size], out[o + 3, at : at + size]
-            b0, b1, b2, b3 = b[o], b[o + 1], b[o + 2], b[o + 3]
-            for p in range(size):
-                y0[p], y1[p], y2[p], y3[p] = b0, b1, b2, b3
-            for k in range(0, w.shape[1], 3):
-                from0, from1, from2 = moved[k] + begin, moved[k + 1] + begin, moved[k + 2] + begin
-                x0, x1, x2 = (
-                    rows[from0 : from0 + size],
-                    rows[from1 : from1 + size],
-                    rows[from2 : from2 + size],
-                )
-                w00, w01, w02 = w[o, k], w[o, k + 1], w[o, k + 2]
-                w10, w11, w12 = w[o + 1, k], w[o + 1, k + 1], w[o + 1, k + 2]
-                w20, w21, w22 = w[o + 2, k], w[o + 2, k + 1], w[o + 2, k + 2]
-                w30, w31, w32 = w[o + 3, k], w[o + 3, k + 1], w[o + 3, k + 2]
-                for p in range(size):
-                    u0, u1, u2 = x0[p], x1[p], x2[p]  # before anything is written
-                    y0[p] = y0[p] + w00 * u0 + w01 * u1 + w02 * u2
-                    y1[p] = y1[p] + w10 * u0 + w11 * u1 + w12 * u2
-                    y2[p] = y2[p] + w20 * u0 + w21 * u1 + w22 * u2
-                    y3[p] = y3[p] + w30 * u0 + w31 * u1 + w32 * u2
-
-
-@loop("x1 i1 x2 i i =x2", reorder=True)
-def sums(rows: Array, moved: Array, g: Array, first: int, n: int, gw: Array) -> None:
-    """gw[o, k] += sum over p below n of g[o, first + p] * rows[moved[k] + p].
-
-    >>> gw = np.zeros((4, 3))
-    >>> sums(np.arange(4.0), np.array([0, 1, 2]), np.ones((4, 2)), 0, 2, gw)
-    >>> gw[0]
-    array([1., 3., 5.])
-    """
-    zero = gw.dtype.type(0)
-    for begin in range(0, n, CHUNK):
-        size = min(CHUNK, n - begin)
-        at = first + begin
-        for o in range(0, len(gw), 4):
-            g0, g1 = g[o, at : at + size], g[o + 1, at : at + size]
-            g2, g3 = g[o + 2, at : at + size], g[o + 3, at : at + size]
-            for k in range(0, gw.shape[1], 3):
-                from0, from1, from2 = moved[k] + begin, moved[k + 1] + begin, moved[k + 2] + begin
-                x0, x1, x2 = (
-                    rows[from0 : from0 + size],
-                    rows[from1 : from1 + size],
-                    rows[from2 : from2 + size],
-                )
-                s00 = s01 = s02 = s10 = s11 = s12 = zero
-                s20 = s21 = s22 = s30 = s31 = s32 = zero
-                for p in range(size):
-                    s00 += g0[p] * x0[p]
-                    s01 += g0[p] * x1[p]
-                    s02 += g0[p] * x2[p]
-                    s10 += g1[p] * x0[p]
-                    s11 += g1[p] * x1[p]
-                    s12 += g1[p] * x2[p]
-                    s20 += g2[p] * x0[p]
-                    s21 += g2[p] * x1[p]
-                    s22 += g2[p] * x2[p]
-                    s30 += g3[p] * x0[p]
-                    s31 += g3[p] * x1[p]
-                    s32 += g3[p] * x2[p]
-                for i, of_output in enumerate(
-                    ((s00, s01, s02), (s10, s11, s12), (s20, s21, s22), (s30, s31, s32))
-                ):
-                    for j, found in enumerate(of_output):
-                        gw[o + i, k + j] += found
-
-
-LOOPS = products, sums
 
 
 class MovedLayout(Layout):
@@ -131,6 +40,7 @@ class MovedLayout(Layout):
     def __init__(self, at: Windows2d, x: Shape, w: Shape, itemsize: int) -> None:
         super().__init__(at, x, w, itemsize, math.inf)
         self.margin = _up(self.margin, LINE // itemsize)
+        self.stride: Pair = at.rows.stride, at.columns.stride
 
     @cached_property
     def length(self) -> int:
@@ -206,39 +116,31 @@ def bias_of(mem: Memory, b: Array | None, size: int, dtype: Any) -> Array:
     return bias
 
 
-class _FlatRows(Rows):
-    """Rows that begin at `flat`, with a row of zeros after them; and each phase made up."""
-
-    def __init__(self, zeros: Any, layout: MovedLayout, dtype: Any, multiple: int = 1) -> None:
-        self.layout = layout
-        channels = _up(layout.x[1], multiple)
-        whole = zeros((len(layout.phases) * channels + 1, layout.length), dtype)
-        self.flat = whole.reshape(-1)
-        self.phases = whole[:-1].reshape(len(layout.phases), channels, layout.length)
-        self.rows = self.phases[:, : layout.x[1]]
-
-
 class MovedRows:
-    """The convolution of a layout, with buffers for as many threads as share its blocks."""
+    """The convolution of a layout, with buffers for as many threads as share its blocks.
+
+    Images, outputs and their gradients are contiguous.
+    """
 
     def __init__(self, mem: Memory, layout: MovedLayout, w: Array) -> None:
         self.mem, self.layout, self.filters, self.dtype = mem, layout, w, w.dtype
+        self.grid = layout.margin, *layout.grid
         workers = mem.workers if layout.worth_sharing else 1
         self.threads = max(1, min(workers, layout.shares))
 
     def forward(self, x: Array, b: Array | None, leave: Callable[[slice, Array], None]) -> None:
         """`leave(block, maps)` for the maps (O, places) of each block; the next overwrites them."""
-        layout, empty = self.layout, self.mem.empty
+        layout = self.layout
         w = self._matrix(self.filters.reshape(len(self.filters), -1))
         bias = bias_of(self.mem, b, len(w), self.dtype)
-        rows = [self._rows() for _ in range(self.threads)]
-        maps = [self._maps(empty, len(w)) for _ in range(self.threads)]
+        rows = self._rows(len(layout.phases) * layout.x[1])
+        maps = self._rows(len(w))
 
         def work(thread: int, share: int) -> None:
             for block in layout.of_share(share):
-                rows[thread].put(x[block])
-                given = rows[thread].flat, layout.moved, w, bias, *self._run(block)
-                products(*given, maps[thread])
+                self._put(x[block], rows[thread])
+                flat = rows[thread].reshape(-1)
+                products(flat, layout.moved, w, bias, *self._run(block), maps[thread])
                 leave(block, maps[thread])
 
         share_out(layout.shares, self.threads, work)
@@ -248,52 +150,66 @@ class MovedRows:
     ) -> tuple[Array | None, Array | None]:
         """gx, where it is wanted, and gw, where x is given.
 
-        `enter(share, block, maps)` writes the upstream gradient of a block's outputs into its maps.
+        `enter(share, block, maps)` writes the upstream gradient of a block's outputs into its maps
+        (O, places), and 0 everywhere else.
         """
         layout, mem = self.layout, self.mem
-        outputs, of_w = _up(layout.w[0], OUTPUTS), (_up(layout.w[0], OUTPUTS), len(layout.moved))
+        outputs, channels = _up(layout.w[0], OUTPUTS), _up(layout.x[1], OUTPUTS)
         gx = mem.empty(layout.x, self.dtype) if of_x else None
-        parts = [mem.zeros(of_w, self.dtype) for _ in range(0 if x is None else layout.shares)]
-        rows = [self._rows() for _ in range(0 if x is None else self.threads)]
-        back = [self._rows(OUTPUTS) for _ in range(self.threads if of_x else 0)]
-        maps = [self._maps(mem.zeros, outputs + 1) for _ in range(self.threads)]
+        shares = 0 if x is None else layout.shares
+        parts = [mem.zeros((outputs, len(layout.moved)), self.dtype) for _ in range(shares)]
+        rows = [] if x is None else self._rows(len(layout.phases) * layout.x[1])
+        back = self._rows(channels) if of_x else []
+        maps = self._rows(layout.w[0], outputs)
         turned = self._turned() if of_x else []
-        none = mem.zeros((_up(layout.x[1], OUTPUTS),), self.dtype)
+        none = mem.zeros((channels,), self.dtype)
 
         def work(thread: int, share: int) -> None:
             upstream = maps[thread]
             for block in layout.of_share(share):
                 enter(share, block, upstream)
                 if x is not None:
-                    rows[thread].put(x[block])
-                    given = rows[thread].flat, layout.moved, upstream, *self._run(block)
-                    sums(*given, parts[share])
+                    self._put(x[block], rows[thread])
+                    flat = rows[thread].reshape(-1)
+                    sums(flat, layout.moved, upstream, *self._run(block), parts[share])
                 if gx is not None:
+                    if len(layout.phases) < places_of(layout.stride):
+                        gx[block] = 0  # some pixels no tap meets
                     flat, into = upstream.reshape(-1), back[thread]
-                    phases = zip(layout.moved_back, turned, into.phases, strict=True)
-                    for moved, w, row in phases:
-                        products(flat, moved, w, none, *self._run(block), row)
-                    into.take(gx[block])
+                    for phase, moved, w in zip(
+                        layout.phases, layout.moved_back, turned, strict=True
+                    ):
+                        products(flat, moved, w, none, *self._run(block), into)
+                        take(into, *phase.rest, *layout.stride, *self.grid, gx[block])
 
         share_out(layout.shares, self.threads, work)
         return gx, None if x is None else self._sum(parts)
 
-    def outputs(self, maps: Array, block: slice) -> Array:
-        """The outputs (B, O, OH, OW) among the maps of a block."""
-        (oh, ow), (first, width) = self.layout.at.out, self._run(block)
-        images = maps[: self.layout.w[0], first : first + width]
-        images = images.reshape(len(images), -1, *self.layout.grid)[:, :, :oh, :ow]
-        return images.transpose(1, 0, 2, 3)
+    def take(self, maps: Array, outputs: Array) -> None:
+        """Write the outputs of a block, (M, O, OH, OW), that are among its maps."""
+        take(maps, 0, 0, 1, 1, *self.grid, outputs)
+
+    def put(self, outputs: Array, maps: Array) -> None:
+        """The reverse, and 0 everywhere else."""
+        put(outputs, 0, 0, 1, 1, *self.grid, maps)
+
+    def _put(self, images: Array, rows: Array) -> None:
+        channels = self.layout.x[1]
+        for number, phase in enumerate(self.layout.phases):
+            into = rows[number * channels : (number + 1) * channels]
+            put(images, *phase.rest, *self.layout.stride, *self.grid, into)
 
     def _run(self, block: slice) -> tuple[int, int]:
         """The first place of a block's images, and how many these are."""
         return self.layout.margin, (block.stop - block.start) * places_of(self.layout.grid)
 
-    def _rows(self, multiple: int = 1) -> _FlatRows:
-        return _FlatRows(self.mem.zeros, self.layout, self.dtype, multiple)
-
-    def _maps(self, make: Any, outputs: int) -> Array:
-        return make((outputs, self.layout.length), self.dtype)
+    def _rows(self, written: int, all_but_zeros: int = 0) -> list[Array]:
+        """For each thread so many rows, then zeros: one row, or up to a number and one more."""
+        shape = max(written, all_but_zeros) + 1, self.layout.length
+        made = [self.mem.empty(shape, self.dtype) for _ in range(self.threads)]
+        for each in made:
+            each[written:] = 0
+        return made
 
     def _matrix(self, w: Array) -> Array:
         """w, made up with zeros to multiples of OUTPUTS and TERMS."""

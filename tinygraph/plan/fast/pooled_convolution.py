@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
-from tinygraph.plan.fast import moved_rows
+from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, bias_of, moved_layout_of
 from tinygraph.shapes import Array, Shape, Spec
@@ -96,7 +96,7 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
     name = Conv2dReluMaxPool2d.name
 
     def loops(self) -> Sequence[Loop]:
-        return pooling(self.pool), routing(self.pool), *moved_rows.LOOPS
+        return pooling(self.pool), routing(self.pool), *row_loops.LOOPS
 
     def layout(self, x: Shape, w: Shape, itemsize: int) -> MovedLayout:
         return moved_layout_of(self._windows(x, w), x, w, itemsize)
@@ -109,7 +109,7 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
         def leave(block: slice, maps: Array) -> None:
             run(maps, layout.margin, *layout.grid, bias, y[block], argmax[block])
 
-        MovedRows(mem, layout, w).forward(x, None, leave)
+        MovedRows(mem, layout, w).forward(plain(x), None, leave)
         return y, (argmax, x, w) if any(mem.needs) else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -119,9 +119,10 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
         run = routing(self.pool)
 
         def enter(share: int, block: slice, maps: Array) -> None:
+            maps[...] = 0
             run(gy[block], argmax[block], layout.margin, *layout.grid, maps, gb[share])
 
-        gx, gw = MovedRows(mem, layout, w).backward(x if needs[1] else None, enter, needs[0])
+        gx, gw = MovedRows(mem, layout, w).backward(plain(x) if needs[1] else None, enter, needs[0])
         return (gx, gw, gb.sum(axis=0) if True in needs[2:] else None)[: len(needs)]
 
 
