@@ -122,6 +122,27 @@ def test_the_same_bits_on_any_threads(dtype, monkeypatch):
             np.testing.assert_array_equal(got, first)
 
 
+@KINDS
+def test_arrays_in_other_layouts(dtype, adds, clips):
+    """Fortran's order, and read-only."""
+    norm = norm_of()
+    op = CompiledNorm(stage(adds, clips, norm), norm, adds, clips)
+    shape, needs = (2, 3, 4, 4), (True,) * (3 + adds)
+    arrays = [numbers(i, s).astype(dtype) for i, s in enumerate([shape, (3,), (3,), shape])]
+    g = numbers(9, shape).astype(dtype)
+    frozen = [a.copy() for a in (*arrays, g)]
+    for each in frozen:
+        each.flags.writeable = False
+    found = []
+    for *inputs, upstream in [(*arrays, g), frozen, [np.asfortranarray(a) for a in (*arrays, g)]]:
+        mem = OnThreads(1, needs)
+        y, saved = op.forward(mem, *inputs[: 3 + adds])
+        found.append([y, *op.backward(mem, upstream, saved, needs)])
+    for other in found[1:]:
+        for got, first in zip(other, found[0], strict=True):
+            np.testing.assert_array_equal(got, first)
+
+
 def test_where_there_is_no_body():
     """In eval mode, for short rows, for no images, another activation, another op."""
     image, channels = Spec((4, 3, 8, 8), np.dtype("f4")), Spec((3,), np.dtype("f4"))

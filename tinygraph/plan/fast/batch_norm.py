@@ -111,7 +111,7 @@ def differentiating(adds: bool, clips: bool) -> Loop:
         gx: Array,
         gz: Array,
     ) -> None:
-        """gx, and gz where there is a ReLU before it; sums (2, C) gets those of bias and weight."""
+        """gx, and gz where it is not gy; sums (2, C) gets the gradients of bias and weight."""
         zero, count = x.dtype.type(0), x.dtype.type(x.shape[0] * x.shape[2])
         for c in range(first, stop):
             mean, inverse = found[0, c], found[2, c]
@@ -184,16 +184,15 @@ class CompiledNorm(CompiledBody):
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         rows, weight, found, y = saved
-        shape = gy.shape
-        gy = plain(gy)
-        gx, sums = mem.empty(shape, gy.dtype), mem.empty((2, shape[1]), gy.dtype)
-        gz = mem.empty(shape, gy.dtype) if self.adds and self.clips else gy if self.adds else gx
+        upstream = plain(gy).reshape(rows.shape)
+        gx, sums = mem.empty(gy.shape, gy.dtype), mem.empty((2, gy.shape[1]), gy.dtype)
+        masked = self.adds and self.clips
+        gz = mem.empty(gy.shape, gy.dtype) if masked else gy
         run = differentiating(self.adds, self.clips)
-        arrays = gy.reshape(rows.shape), rows, y, weight, found
-        into = sums, gx.reshape(rows.shape), gz.reshape(rows.shape)
+        into = sums, gx.reshape(rows.shape), (gz if masked else gx).reshape(rows.shape)
 
         def work(first: int, stop: int) -> None:
-            run(*arrays, first, stop, *into)
+            run(upstream, rows, y, weight, found, first, stop, *into)
 
         _by_channels(mem, rows, work)
         of_norm = self.norm.gradients(gx, sums[1], sums[0])

@@ -160,7 +160,7 @@ class MovedRows:
         parts = [mem.zeros((outputs, len(layout.moved)), self.dtype) for _ in range(shares)]
         rows = [] if x is None else self._rows(len(layout.phases) * layout.x[1])
         back = self._rows(channels) if of_x else []
-        maps = self._rows(layout.w[0], outputs)
+        maps = self._rows(layout.w[0], outputs - layout.w[0] + 1)
         turned = self._turned() if of_x else []
         none = mem.zeros((channels,), self.dtype)
 
@@ -203,9 +203,9 @@ class MovedRows:
         """The first place of a block's images, and how many these are."""
         return self.layout.margin, (block.stop - block.start) * places_of(self.layout.grid)
 
-    def _rows(self, written: int, all_but_zeros: int = 0) -> list[Array]:
-        """For each thread so many rows, then zeros: one row, or up to a number and one more."""
-        shape = max(written, all_but_zeros) + 1, self.layout.length
+    def _rows(self, written: int, zeros: int = 1) -> list[Array]:
+        """For each thread so many rows that will be written, and after them so many zeros."""
+        shape = written + zeros, self.layout.length
         made = [self.mem.empty(shape, self.dtype) for _ in range(self.threads)]
         for each in made:
             each[written:] = 0
