@@ -35,7 +35,8 @@ class Activated(Op):
     """`activation(product(...))`; the product is overwritten.
 
     >>> import tinygraph as tg
-    >>>     >>> from tinygraph.ops.relu import Relu
+    >>> from tinygraph.ops.linear import Linear
+    >>> from tinygraph.ops.relu import Relu
     >>> Activated(Linear(), Relu())([1.0, 2.0], [[1.0, 1.0], [0.0, -3.0]]).value
     array([3., 0.], dtype=float32)
     """
