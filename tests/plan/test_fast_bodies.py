@@ -244,3 +244,33 @@ def test_where_there_is_no_body():
     assert stage(Conv2dReluMaxPool2d(*STAGE), (grey, small)) is None
     for op in (tg.relu(np.ones(1, np.float32)).op, grouped):
         assert stage(op, (grey,)) is None
+
+
+@pytest.mark.parametrize("relu_first", [True, False])
+@pytest.mark.parametrize("kernel, fused", [(3, True), (7, False)])
+def test_stages_of_many_channels_are_one_op_where_they_are_compiled(
+    monkeypatch, relu_first, kernel, fused
+):
+    """In numpy pooling stays apart; so it does where rows would be mostly zeros (7x7 on 10x10)."""
+    monkeypatch.setattr(choice.jit, "why_not", lambda: "")
+    w = tg.Parameter(numbers(1, (4, 5, kernel, kernel)), dtype=np.float64)
+    x = numbers(2, (2, 5, 10, 10))
+
+    def stage(x):
+        y = tg.conv2d(x, w)
+        return tg.max_pool2d(tg.relu(y), 2) if relu_first else tg.relu(tg.max_pool2d(y, 2))
+
+    wanted, found = stage(x), []
+    wanted.backward(np.ones(wanted.shape))
+    gradient, w.grad = w.grad, None
+    with python_bodies():
+        for fast in (True, False):
+            run = tg.compile(stage, fast=fast)
+            y = run(x)
+            y.backward(np.ones(y.shape))
+            np.testing.assert_allclose(y.numpy(), wanted.numpy(), rtol=1e-12)
+            np.testing.assert_allclose(w.grad, gradient, rtol=1e-10)
+            found.append(run.explain())
+            w.grad = None
+    assert ("conv2d_relu_max_pool2d" in found[0]) == fused
+    assert "max_pool2d_relu" in found[1] and "conv2d_relu" not in found[1]

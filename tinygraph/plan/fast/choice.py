@@ -22,7 +22,7 @@ from tinygraph.plan.fast.batch_norm import compiled_norm
 from tinygraph.plan.fast.convolution import compiled_convolution
 from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chain
 from tinygraph.plan.fast.jit import CompiledBody, compiled_body
-from tinygraph.plan.fast.pooled_convolution import pooled_convolution
+from tinygraph.plan.fast.pooled_convolution import find_pooled_convolutions, pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.rewrites import rewritten
 from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
@@ -55,8 +55,9 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     unwanted = fast is False or (fast is None and not (large and jit.installed()))
     if unwanted or code.device.runs_kernels:
         return code
-    # Chains of smaller arrays than in numpy.
-    fused = rewritten(code, partial(find_elementwise_chains, fewest_bytes=FEWEST_BYTES))
+    # Stages of more channels, and chains of smaller arrays, than in numpy.
+    fused = rewritten(code, find_pooled_convolutions)
+    fused = rewritten(fused, partial(find_elementwise_chains, fewest_bytes=FEWEST_BYTES))
     found = {
         at: op
         for at, made in enumerate(fused.instructions)

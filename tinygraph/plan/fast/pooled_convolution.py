@@ -12,7 +12,8 @@ Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,9 +22,11 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
+from tinygraph.plan.code import Code
 from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, bias_of, moved_layout_of
+from tinygraph.plan.rewrites.convolution_stage import find_convolution_stages
 from tinygraph.shapes import Array, Shape, Spec
 
 
@@ -133,3 +136,10 @@ def pooled_convolution(op: Op, specs: tuple[Spec, ...]) -> PooledConvolution | N
     found = PooledConvolution(op.stride, op.padding, op.dilation, op.groups, op.pool)
     x, w = specs[:2]
     return found if found.layout(x.shape, w.shape, x.dtype.itemsize).fits else None
+
+
+def find_pooled_convolutions(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every stage that has compiled bodies; numpy's is the slower one from some channels on."""
+    for chain, op, inputs in find_convolution_stages(code, most_taps=math.inf):
+        if pooled_convolution(op, tuple([code.instructions[i].spec for i in inputs])):
+            yield chain, op, inputs

@@ -6,8 +6,8 @@
 for windows of 2x2 or 3x3 that neither overlap nor reach beyond the image.  A batch norm that was
 folded into conv2d before stays so: it shifts w and b alone.
 
-The fused op is made for few input channels, see its notes: other convolutions stay as they are, so
-that a plan does not do worse than the graph.
+In numpy the fused op is made for few input channels, see its notes: other convolutions stay as they
+are, so that a plan does not do worse than the graph.
 """
 
 from __future__ import annotations
@@ -23,27 +23,44 @@ from tinygraph.ops.conv2d_relu_max_pool2d import CHANNELS, POOLS, TAPS, Conv2dRe
 from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.relu import Relu
 from tinygraph.plan.code import Code, Instruction
+from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 
 
-def find_convolution_stages(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
-    """Every such chain."""
+def find_convolution_stages(
+    code: Code, most_taps: float = CHANNELS * TAPS
+) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every such chain whose filters have few numbers: in numpy, of four channels of 3x3."""
     users = code.only_users()
     for at, made in enumerate(code.instructions):
         if type(made.op) is not Conv2d and not isinstance(made.op, FoldedBatchNorm):
             continue
         middle = users[at]
-        last = None if middle is None else users[middle]
-        if middle is None or last is None or not _has_few_taps(code, made):
+        if middle is None or _taps(code, made) > most_taps:
             continue
-        by_type = {type(x): x for x in (code.instructions[i].op for i in (middle, last))}
-        if by_type.keys() == {Relu, MaxPool2d} and (op := _fused(made.op, by_type[MaxPool2d])):
-            yield (at, middle, last), op, made.inputs
+        rest, pool = _pool_and_relu(code, users, middle)
+        if pool is not None and (op := _fused(made.op, pool)):
+            yield (at, *rest), op, made.inputs
 
 
-def _has_few_taps(code: Code, conv: Instruction) -> bool:
-    """Whether a filter is small enough: four channels of 3x3."""
-    return math.prod(code.instructions[conv.inputs[1]].spec.shape[1:]) <= CHANNELS * TAPS
+def _taps(code: Code, conv: Instruction) -> int:
+    """Numbers of a filter."""
+    return math.prod(code.instructions[conv.inputs[1]].spec.shape[1:])
+
+
+def _pool_and_relu(
+    code: Code, users: Sequence[int | None], first: int
+) -> tuple[Sequence[int], MaxPool2d | None]:
+    """What stands at `first` and after it, and the pooling, if these are ReLU and max-pooling."""
+    op, last = code.instructions[first].op, users[first]
+    if isinstance(op, Activated):
+        alone = isinstance(op.activation, Relu) and isinstance(op.product, MaxPool2d)
+        return (first,), op.product if alone else None  # type: ignore[return-value]
+    if last is None:
+        return (first,), None
+    by_type: dict[Any, Any] = {type(x): x for x in (op, code.instructions[last].op)}
+    both = by_type.keys() == {Relu, MaxPool2d}
+    return (first, last), by_type[MaxPool2d] if both else None
 
 
 def _fused(conv: Op | None, pool: Any) -> Op | None:
