@@ -12,8 +12,8 @@ from tests.strategies import numbers, seeds
 from tests.test_threads import OnThreads
 from tinygraph.ops.batch_norm import BatchNorm
 from tinygraph.ops.relu import Relu
+from tinygraph.ops.shared import blocks
 from tinygraph.ops.tanh import Tanh
-from tinygraph.plan.fast import batch_norm
 from tinygraph.plan.fast.batch_norm import CompiledNorm, compiled_norm
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
@@ -107,12 +107,14 @@ def test_nan_stays_and_no_zero_is_negative(dtype):
 
 
 def test_the_same_bits_on_any_threads(dtype, monkeypatch):
-    monkeypatch.setattr(batch_norm, "WORTH_SHARING", 0)
+    monkeypatch.setattr(blocks, "WORTH_BLOCKS", 0)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 300)
     norm = norm_of()
     op = CompiledNorm(stage(True, True, norm), norm, True, True)
     shape, needs = (3, 5, 4, 4), (True,) * 4
     arrays = [numbers(i, s).astype(dtype) for i, s in enumerate([shape, (5,), (5,), shape])]
     g, found = numbers(9, shape).astype(dtype), []
+    assert blocks.Blocks(OnThreads(3, needs), 5, g.nbytes // 5).threads == 3
     for workers in (1, 2, 3):
         mem = OnThreads(workers, needs)
         y, saved = op.forward(mem, *arrays)

@@ -10,7 +10,8 @@
     gx = weight / s * (g - sum of g / M - (x - m) / s^2 * sum of g * (x - m) / M)
 
 Three passes over a channel forward and two backward, where numpy has one for each operation, over
-all channels.  Neither x - m nor what comes before the ReLU is kept.  Threads share the channels.
+all channels.  Neither x - m nor what comes before the ReLU is kept.  Threads share the channels
+of large images.
 
 Source: ops/batch_norm.py has the derivation, and the same in numpy; the corrected variance is that
 of Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American Statistician
@@ -31,14 +32,12 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.batch_norm import BatchNorm
 from tinygraph.ops.relu import Relu
+from tinygraph.ops.shared.blocks import Blocks
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
 from tinygraph.shapes import Array, Spec
-from tinygraph.threads import share_out
 
-SHARES = 4  # of the channels, at most
-WORTH_SHARING = 1 << 17  # numbers below which threads cost more than they save
 SHORTEST = 16  # numbers of a channel in one image: of shorter ones a loop is mostly its beginning
 
 
@@ -166,19 +165,19 @@ class CompiledNorm(CompiledBody):
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
         of_norm = rest[:-1] if self.adds else rest
-        named, channels = self.norm.named(of_norm), x.shape[1]
+        named, number = self.norm.named(of_norm), x.shape[1]
         rows = plain(x).reshape(*x.shape[:2], -1)
-        y, found = mem.empty(x.shape, x.dtype), mem.empty((3, channels), x.dtype)
-        weight, bias = mem.empty((channels,), x.dtype), mem.zeros((channels,), x.dtype)
+        y, found = mem.empty(x.shape, x.dtype), mem.empty((3, number), x.dtype)
+        weight, bias = mem.empty((number,), x.dtype), mem.zeros((number,), x.dtype)
         weight[...] = named.get("weight", 1)
         bias[...] = named.get("bias", 0)
         z = plain(rest[-1]).reshape(rows.shape) if self.adds else rows
         run, eps, into = normalizing(self.adds, self.clips), self.norm.eps, y.reshape(rows.shape)
 
-        def work(first: int, stop: int) -> None:
-            run(rows, weight, bias, z, eps, first, stop, found, into)
+        def work(_: int, channels: slice) -> None:
+            run(rows, weight, bias, z, eps, channels.start, channels.stop, found, into)
 
-        _by_channels(mem, rows, work)
+        Blocks(mem, number, x.nbytes // number).run(work)
         self.norm.move(named, found[0], found[1], rows.shape[0] * rows.shape[2])
         return y, (rows, weight, found, into) if any(mem.needs) else None
 
@@ -191,26 +190,14 @@ class CompiledNorm(CompiledBody):
         run = differentiating(self.adds, self.clips)
         into = sums, gx.reshape(rows.shape), (gz if masked else gx).reshape(rows.shape)
 
-        def work(first: int, stop: int) -> None:
-            run(upstream, rows, y, weight, found, first, stop, *into)
+        def work(_: int, channels: slice) -> None:
+            run(upstream, rows, y, weight, found, channels.start, channels.stop, *into)
 
-        _by_channels(mem, rows, work)
+        Blocks(mem, gy.shape[1], gy.nbytes // gy.shape[1]).run(work)
         of_norm = self.norm.gradients(gx, sums[1], sums[0])
         return tuple(
             [g if needed else None for g, needed in zip((*of_norm, gz), needs, strict=False)]
         )
-
-
-def _by_channels(mem: Memory, rows: Array, work: Any) -> None:
-    """`work(first, stop)` for all channels, shared by threads where there is enough to do."""
-    channels = rows.shape[1]
-    shares = min(channels, SHARES) if rows.size >= WORTH_SHARING else 1
-    threads = min(mem.workers, shares) if shares > 1 else 1
-
-    def share(thread: int, number: int) -> None:
-        work(*(channels * n // shares for n in (number, number + 1)))
-
-    share_out(shares, threads, share)
 
 
 def compiled_norm(op: Op, specs: tuple[Spec, ...]) -> CompiledNorm | None:

@@ -46,9 +46,7 @@ def put(
     number = (images.shape[3] - j + right - 1) // right  # pixels of a line
     for c in range(images.shape[1]):
         row = rows[c]
-        for p in range(
-            len(row)
-        ):  # all at once: zeros after each line would take four times as long
+        for p in range(len(row)):  # zeros after each line would take four times as long
             row[p] = zero
         for m in range(len(images)):
             for u in range((images.shape[2] - i + down - 1) // down):
