@@ -117,3 +117,23 @@ def test_a_residual_block_trains_as_without_a_plan(fast):
     for ours, right in zip(got, want, strict=True):
         np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-5)
     assert "batch_norm_add_relu" in run.explain()
+
+
+def test_what_is_added_may_be_an_input_of_the_product_too():
+    """x + linear(x): the gradient of x has both terms."""
+    w = tg.Parameter(RNG.standard_normal((3, 3)), dtype=np.float64)
+    u = tg.Parameter(RNG.standard_normal((2, 3)), dtype=np.float64)
+
+    def run(function):
+        w.grad = u.grad = None
+        function().backward()
+        return w.grad, u.grad
+
+    def loss():
+        x = tg.exp(u)
+        return tg.sum(tg.tanh(x + tg.linear(x, w)))
+
+    compiled = tg.compile(loss)
+    for got, wanted in zip(run(compiled), run(loss), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    assert "linear_add_tanh" in compiled.explain()
