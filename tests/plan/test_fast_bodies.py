@@ -43,7 +43,7 @@ def as_written(function, takes, dtype, reorder=False, contract=True):
         for array, word in zip(args, takes.split(), strict=True):
             kind, axes = word.lstrip("=")[0], word.lstrip("=")[1:]
             if axes:
-                of_kind = {"x": dtype, "u": np.uint8, "i": np.int64}[kind]
+                of_kind = {"x": dtype, "d": np.float64, "u": np.uint8, "i": np.int64}[kind]
                 assert (array.ndim, array.dtype) == (int(axes), np.dtype(of_kind))
                 assert array.flags.c_contiguous
         with np.errstate(all="ignore"):

@@ -32,6 +32,7 @@ from tinygraph.ops.global_avg_pool2d import GlobalAvgPool2d
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import on_elements, remembered
 from tinygraph.ops.shared.sequences import OfSequences, along
+from tinygraph.ops.shared.totals import add_parts
 from tinygraph.shapes import Array, Pair, Shape, Spec, integer, require_images
 from tinygraph.tensor import Operand, Tensor
 
@@ -98,9 +99,12 @@ def _sums(mem: Memory, x: Array, axis: int, parts: int) -> Array:
     y = mem.empty((*x.shape[:axis], parts, *x.shape[axis + 1 :]), x.dtype)
     to, source = y.swapaxes(axis, 0), x.swapaxes(axis, 0)  # (windows, ...), (pixels, ...)
     to[...] = source[begin]
-    for k in range(1, int(np.max(end - begin))):
+
+    def pixel(k: int) -> tuple[Any, Array]:
         longer = begin + k < end
-        to[longer] += source[begin[longer] + k]
+        return longer, source[begin[longer] + k]
+
+    add_parts(to, pixel, 1, int(np.max(end - begin)))
     return y
 
 

@@ -46,13 +46,13 @@ from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.drops import least_word, write_kept
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.lines import maxima, sums
-from tinygraph.ops.shared.operands import device_of
+from tinygraph.ops.shared.operands import device_of, unbroadcast
 from tinygraph.ops.softmax import softmax
 from tinygraph.ops.tile import repeat_interleave
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.where import where
 from tinygraph.random import Words
-from tinygraph.shapes import Array, Shape, Spec, broadcast_axes, broadcast_shapes, require_float
+from tinygraph.shapes import Array, Shape, Spec, broadcast_shapes, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 # For each dtype the most features, and the rows of a tile, of the kernels that there are.
@@ -140,8 +140,7 @@ class Attention(Op):
             gv = np.matmul(p.swapaxes(-1, -2), g, out=mem.empty(v.shape, v.dtype))
         if m is not None and needs[3]:
             gm = mem.empty(m.shape, m.dtype)
-            repeated = broadcast_axes(m.shape, gs.shape)
-            gm[...] = np.sum(gs, repeated, keepdims=True).reshape(m.shape) if repeated else gs
+            gm[...] = unbroadcast(mem, gs, m.shape)
         gs *= self.scale
         gq = np.matmul(gs, k, out=mem.empty(q.shape, q.dtype)) if needs[0] else None
         gk = None

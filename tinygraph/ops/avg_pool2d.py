@@ -28,6 +28,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.sequences import of_sequences, pooling_along
+from tinygraph.ops.shared.totals import add_parts
 from tinygraph.ops.shared.windows import Pooling, pooled, pooling
 from tinygraph.shapes import Array, Pair, Shape, Windows
 from tinygraph.tensor import Operand, Tensor
@@ -45,13 +46,9 @@ class AvgPool2d(Pooling, Op):
         n, c, _, w = x.shape
         rows, columns = self._windows(x.shape)
         bands = mem.zeros((n, c, rows.out, w), x.dtype)  # sums over the rows of each window
-        for i in range(rows.kernel):
-            to, source = rows.inside(i, x.shape[2])
-            bands[:, :, to] += x[:, :, source]
+        _gather(bands.swapaxes(2, 3), x.swapaxes(2, 3), rows)
         y = mem.zeros((n, c, rows.out, columns.out), x.dtype)
-        for j in range(columns.kernel):
-            to, source = columns.inside(j, w)
-            y[..., to] += bands[..., source]
+        _gather(y, bands, columns)
         y /= self._divisor(x.shape, x.dtype)
         return y, x.shape
 
@@ -61,13 +58,9 @@ class AvgPool2d(Pooling, Op):
         share = mem.empty(gy.shape, gy.dtype)  # what each pixel of a window receives
         np.divide(gy, self._divisor(shape, gy.dtype), out=share)
         bands = mem.zeros((n, c, rows.out, w), gy.dtype)
-        for j in range(columns.kernel):
-            source, to = columns.inside(j, w)
-            bands[..., to] += share[..., source]
+        _spread(bands, share, columns)
         gx = mem.zeros(shape, gy.dtype)
-        for i in range(rows.kernel):
-            source, to = rows.inside(i, shape[2])
-            gx[:, :, to] += bands[:, :, source]
+        _spread(gx.swapaxes(2, 3), bands.swapaxes(2, 3), rows)
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -104,6 +97,26 @@ class AvgPool2d(Pooling, Op):
             return axis.before + axis.kernel
         # "same" lays the padding so that every window fits; else it is as wide on both sides
         return axis.after if isinstance(self.padding, str) else axis.before
+
+
+def _gather(y: Array, x: Array, axis: Windows) -> None:
+    """Add to y (..., windows) the pixels of x (..., pixels) that each window covers."""
+
+    def tap(k: int) -> tuple[Any, Array]:
+        to, source = axis.inside(k, x.shape[-1])
+        return (..., to), x[..., source]
+
+    add_parts(y, tap, 0, axis.kernel)
+
+
+def _spread(x: Array, y: Array, axis: Windows) -> None:
+    """Add to x (..., pixels) what the windows y (..., windows) give to the pixels they cover."""
+
+    def tap(k: int) -> tuple[Any, Array]:
+        source, to = axis.inside(k, x.shape[-1])
+        return (..., to), y[..., source]
+
+    add_parts(x, tap, 0, axis.kernel)
 
 
 @pooled

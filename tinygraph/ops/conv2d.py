@@ -48,8 +48,8 @@ from tinygraph.ops.shared.convolution_blocks import Convolution
 from tinygraph.ops.shared.convolution_rows import layout_of
 from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
-from tinygraph.ops.shared.lines import sum_over
 from tinygraph.ops.shared.sequences import OfSequences, along
+from tinygraph.ops.shared.totals import sum_over
 from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import (

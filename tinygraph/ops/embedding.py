@@ -25,6 +25,7 @@ from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import sum_by_row
+from tinygraph.ops.shared.totals import add_where
 from tinygraph.ops.where import where
 from tinygraph.shapes import (
     Array,
@@ -70,12 +71,7 @@ class Embedding(Op):
         if not needs[1]:
             return None, None
         gw = mem.zeros((vocabulary, features), gy.dtype)
-        # np.add.at adds one element after the other, so a repeated index is no race; over single
-        # numbers it is several times faster than over rows.
-        positions = mem.empty((rows.size, features), np.intp)  # of each element of gy in gw
-        np.multiply(rows.reshape(-1, 1), features, out=positions)
-        positions += np.arange(features)
-        np.add.at(gw.reshape(-1), positions.reshape(-1), gy.reshape(-1))
+        add_where(mem, gw, rows.reshape(-1), gy.reshape(-1, features))
         return None, gw
 
     def forward_kernel(self, mem: Memory, indices: Array, weight: Array) -> tuple[Array, Any]:

@@ -28,6 +28,7 @@ from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
+from tinygraph.ops.shared.totals import add_where
 from tinygraph.shapes import (
     Array,
     Shape,
@@ -75,8 +76,7 @@ class Gather(Op):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         at, shape = saved
         gx = mem.zeros(shape, gy.dtype)
-        # One element after the other: repeated positions are no race, and runs repeat bit for bit.
-        np.add.at(gx.reshape(-1), at.reshape(-1), gy.reshape(-1))
+        add_where(mem, gx.reshape(-1, 1), at.reshape(-1), gy.reshape(-1, 1))
         return gx, None
 
     def forward_kernel(self, mem: Memory, x: Array, indices: Array) -> tuple[Array, Any]:

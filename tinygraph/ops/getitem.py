@@ -38,6 +38,7 @@ from tinygraph.ops.shared.strided import (
     words,
     write,
 )
+from tinygraph.ops.shared.totals import add_where
 from tinygraph.shapes import Array, Shape, Spec, broadcast_shapes
 from tinygraph.tensor import Operand, Tensor
 
@@ -175,7 +176,8 @@ class Getitem(Op):
             gx[self._native] = gy
             return (gx,)
         gx = mem.zeros(shape, gy.dtype)
-        np.add.at(gx.reshape(-1), self._positions(shape).reshape(-1), gy.reshape(-1))
+        positions = self._positions(shape).reshape(-1)
+        add_where(mem, gx.reshape(-1, 1), positions, gy.reshape(-1, 1))
         return (gx,)
 
     def _reverses(self) -> bool:

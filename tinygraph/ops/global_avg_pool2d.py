@@ -20,6 +20,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS, for_each
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Shape, Spec, require_images
 from tinygraph.tensor import Operand, Tensor
 
@@ -34,7 +35,8 @@ class GlobalAvgPool2d(Op):
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = mem.empty((*x.shape[:2], 1, 1), x.dtype)
-        np.mean(x, axis=(2, 3), keepdims=True, out=y)
+        total(x, (2, 3), y)
+        y /= x.shape[2] * x.shape[3]
         return y, x.shape
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
@@ -28,6 +26,7 @@ from tinygraph.ops.shared.gemm import (
     tile_grid,
 )
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, column_sums, remembered
+from tinygraph.ops.shared.totals import total
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
@@ -75,7 +74,7 @@ class Linear(Op):
         if needs[1]:
             gw = product(gy.T, x.reshape(rows, i), mem.empty(w.shape, w.dtype))
         if True in needs[2:]:
-            gb = np.sum(gy, axis=0, out=mem.empty((o,), w.dtype))
+            gb = total(gy, (0,), mem.empty((o,), w.dtype))
         return (gx, gw, gb)[: len(needs)]
 
     def forward_kernel(

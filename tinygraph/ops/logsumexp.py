@@ -21,6 +21,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.cast import floats
 from tinygraph.ops.shared.axes import Sets, arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Axis, as_axes, reduced_shape
 from tinygraph.tensor import Operand, Tensor
 
@@ -60,7 +61,7 @@ class Logsumexp(Reduction, Op):
         np.copyto(m, 0, where=~np.isfinite(m))  # inf - inf would be NaN
         powers = np.subtract(x, m, out=mem.empty(x.shape, x.dtype))
         np.exp(powers, out=powers)
-        y = np.sum(powers, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
+        y = total(powers, axes, mem.empty(kept, x.dtype))
         np.log(y, out=y)
         y += m
         return y.reshape(shape), (x, y)

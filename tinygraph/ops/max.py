@@ -113,7 +113,7 @@ class Max(_Extreme, Op):
         axes, _ = self.over(x.shape)
         equal = np.equal(x, spread(y, x.shape, axes), out=mem.empty(x.shape, bool))
         equal |= np.isnan(x)  # then y is NaN too
-        ties = np.sum(equal, axis=axes, dtype=gy.dtype, keepdims=self.keepdims)
+        ties = np.sum(equal, axis=axes, dtype=np.int64, keepdims=self.keepdims).astype(gy.dtype)
         gx = mem.zeros(x.shape, gy.dtype)
         np.copyto(gx, spread(gy / ties, x.shape, axes), where=equal)
         return (gx,)

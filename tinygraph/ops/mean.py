@@ -21,6 +21,7 @@ from tinygraph.op import Gradients, Needs
 from tinygraph.ops.cast import floats, given_in, with_dtype
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
+from tinygraph.ops.shared.totals import total
 from tinygraph.ops.sum import Sum
 from tinygraph.shapes import Array, Axis, Shape, as_axes
 from tinygraph.tensor import Operand, Tensor
@@ -33,7 +34,7 @@ class Mean(Sum):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, x.dtype)
-        np.add.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        total(x, axes, y)
         y /= x.dtype.type(count(x.shape, axes))  # of nothing: 0 / 0 is NaN
         return y, x.shape
 

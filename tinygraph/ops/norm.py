@@ -28,6 +28,7 @@ from tinygraph.ops.elementwise import abs
 from tinygraph.ops.max import Max, Min
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Axis, Shape, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -45,7 +46,7 @@ class Norm(Reduction, Op):
             np.absolute(x, out=powers)
             np.power(powers, self.p, out=powers)
         y = mem.empty(shape, x.dtype)
-        np.add.reduce(powers, axis=axes, out=y, keepdims=self.keepdims)
+        total(powers, axes, y)
         if self.p == 2:
             np.sqrt(y, out=y)
         else:

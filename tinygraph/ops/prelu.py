@@ -22,6 +22,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import sets_of
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import choose, promote, select
+from tinygraph.ops.shared.totals import total
 from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -50,7 +51,7 @@ class Prelu(Op):
             select(mem, terms, below, out=terms)
             gw = mem.empty(weight.shape, weight.dtype)
             sums = gw.reshape(() if weight.size == 1 else -1)
-            np.add.reduce(terms, axis=_others(x.ndim, weight.size), out=sums)
+            total(terms, _others(x.ndim, weight.size), sums)
         return _leaky(mem, gy, x, weight) if needs[0] else None, gw
 
     def forward_kernel(self, mem: Memory, x: Array, weight: Array) -> tuple[Array, Any]:

@@ -34,6 +34,7 @@ from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.lines import sums
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
+from tinygraph.ops.shared.totals import sum_over
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -83,13 +84,13 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         loss = mem.empty((len(p),), x.dtype)
         if labels.dtype.kind == "f":
             t, counts, count = _rows(labels), None, len(p)
-            np.einsum("mc,mc->m", t, log_p, out=loss)
+            sum_over((1,), loss[:, None], t, log_p)
         else:
             t, counts, count = self.kept(labels.reshape(-1))
             loss[...] = log_p[mem.constant(np.arange(len(t))), t]
             if self.smoothing:
                 loss *= 1 - self.smoothing
-                loss += np.sum(log_p, axis=1) * x.dtype.type(self.smoothing / x.shape[1])
+                loss += sums(mem, log_p, 1)[:, 0] * x.dtype.type(self.smoothing / x.shape[1])
             if counts is not None:
                 loss[~counts] = 0
         np.negative(loss, out=loss)
@@ -107,7 +108,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         if needs[0]:
             gx = mem.empty(p.shape, p.dtype)
             if t.ndim == 2:
-                np.multiply(p, np.sum(t, axis=1, keepdims=True), out=gx)
+                np.multiply(p, sums(mem, t, 1), out=gx)
                 gx -= t
             else:
                 np.subtract(p, p.dtype.type(self.smoothing / shape[1]), out=gx)

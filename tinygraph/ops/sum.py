@@ -22,6 +22,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.cast import astype, given_in, with_dtype
 from tinygraph.ops.shared.axes import Sets, arranged, as_int64, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -56,8 +57,7 @@ class Sum(Reduction, Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, sum_dtype(x.dtype))
-        np.add.reduce(x, axis=axes, dtype=y.dtype, out=y, keepdims=self.keepdims)
-        return y, x.shape
+        return total(x, axes, y), x.shape
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         return (spread(gy, shape, self.over(shape)[0]),)

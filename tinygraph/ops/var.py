@@ -34,6 +34,7 @@ from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.shared.reductions import Reduction, count, spread
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Axis, Shape, as_axes
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -51,7 +52,7 @@ class Var(Reduction, Op):
         d, _, _ = centred(mem, x, axes)
         squares = np.square(d, out=mem.empty(x.shape, x.dtype) if mem.needs[0] else d)
         y = mem.empty(shape, x.dtype)
-        np.add.reduce(squares, axis=axes, out=y, keepdims=self.keepdims)
+        total(squares, axes, y)
         y /= x.dtype.type(self._divisor(x.shape, axes))
         return y, d if mem.needs[0] else None
 

@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
-from tinygraph.ops.shared.lines import sum_over
+from tinygraph.ops.shared.totals import sum_over
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 
 

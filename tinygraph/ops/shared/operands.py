@@ -22,6 +22,7 @@ from tinygraph.dtypes import OF_NUMBERS, common_dtype, float32
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.ops.cast import Cast
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Shape, Spec, broadcast_axes, broadcast_shapes
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
@@ -177,10 +178,10 @@ def unbroadcast(mem: Memory, g: Array, shape: Shape) -> Array:
     """The sum of a gradient over the axes along which an operand of `shape` was repeated."""
     if g.shape == shape:
         return g
-    total = mem.empty(shape, g.dtype)
-    kept = total.reshape((1,) * (g.ndim - len(shape)) + shape)  # a view with the axes of g
-    np.sum(g, axis=broadcast_axes(shape, g.shape), keepdims=True, out=kept)
-    return total
+    out = mem.empty(shape, g.dtype)
+    kept = out.reshape((1,) * (g.ndim - len(shape)) + shape)  # a view with the axes of g
+    total(g, broadcast_axes(shape, g.shape), kept)
+    return out
 
 
 _BITS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}

@@ -32,6 +32,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
+from tinygraph.ops.shared.totals import sum_over
 from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Shape
 
@@ -274,15 +275,19 @@ class WeightGradient(PartGradient):
 
 
 class BiasGradient(PartGradient):
-    """gb = sum of g over the same, as products with ones."""
+    """gb = sum of g over the same; blocks may be many, so that they are added up in float64."""
 
     def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None:
-        self.ones = mem.empty((phases.first.cells,), w.dtype)
-        self.ones[...] = 1
-        self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
+        self.part = mem.empty((len(w), 1), w.dtype)
+        self.total = mem.zeros((len(w),), np.float64)
+        self.gradient = mem.empty((len(w),), w.dtype)
 
     def add(self, g: Array, a: int, b: int) -> None:
-        self.total += np.dot(g, self.ones[: g.shape[1]], out=self.product)
+        self.total += sum_over((1,), self.part, g)[:, 0]
+
+    def sum(self) -> Array:
+        self.gradient[...] = self.total
+        return self.gradient
 
 
 class InputGradient(PartGradient):

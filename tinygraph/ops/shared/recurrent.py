@@ -31,6 +31,7 @@ from tinygraph.operators import above
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.gemm import gemm
 from tinygraph.ops.shared.launch import column_sums, for_each
+from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 
 
@@ -132,7 +133,7 @@ class Recurrent:
                 rest = y[0, :-1].reshape(-1, units)
                 gw += np.matmul(later.T, rest, out=mem.empty(w.shape, w.dtype))
         if True in needs[3:]:
-            gb = np.sum(ggh, axis=(0, 1), out=mem.empty((len(w),), w.dtype))
+            gb = total(ggh, (0, 1), mem.empty((len(w),), w.dtype))
         return (*done, gw, gb)[: len(needs)]
 
     def forward_kernel(

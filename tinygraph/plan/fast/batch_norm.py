@@ -11,7 +11,8 @@
 
 Three passes over a channel forward and two backward, where numpy has one for each operation, over
 all channels.  Neither x - m nor what comes before the ReLU is kept.  Threads share the channels
-of large images.
+of large images.  A piece of an image is added up in the dtype of x, in vectors; the pieces, which
+may be many, in float64.
 
 Source: ops/batch_norm.py has the derivation, and the same in numpy; the corrected variance is that
 of Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American Statistician
@@ -33,7 +34,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.batch_norm import BatchNorm
 from tinygraph.ops.relu import Relu
 from tinygraph.ops.shared.blocks import Blocks
-from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
+from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
 from tinygraph.shapes import Array, Spec
@@ -58,25 +59,32 @@ def normalizing(adds: bool, clips: bool) -> Loop:
         y: Array,
     ) -> None:
         """y (N, C, L) of channels first to stop; found (3, C) gets m, v and 1 / s."""
-        zero = x.dtype.type(0)
-        one, count = x.dtype.type(1), x.dtype.type(x.shape[0] * x.shape[2])
+        kind = x.dtype.type
+        zero, one, count = kind(0), kind(1), x.shape[0] * x.shape[2]
         for c in range(first, stop):
-            total = zero
+            total = 0.0
             for n in range(len(x)):
                 row = x[n, c]
-                for p in range(len(row)):
-                    total += row[p]
-            mean = total / count
-            rest, squares = zero, zero
+                for begin in range(0, len(row), PIECE):
+                    part = zero
+                    for p in range(begin, min(begin + PIECE, len(row))):
+                        part += row[p]
+                    total += part
+            mean = kind(total / count)
+            rests, squares = 0.0, 0.0
             for n in range(len(x)):
                 row = x[n, c]
-                for p in range(len(row)):
-                    difference = row[p] - mean
-                    rest += difference
-                    squares += difference * difference
-            rest /= count  # what the rounding of the mean left over
+                for begin in range(0, len(row), PIECE):
+                    part, square = zero, zero
+                    for p in range(begin, min(begin + PIECE, len(row))):
+                        difference = row[p] - mean
+                        part += difference
+                        square += difference * difference
+                    rests += part
+                    squares += square
+            rest = kind(rests / count)  # what the rounding of the mean left over
             mean += rest
-            variance = squares / count - rest * rest
+            variance = kind(squares / count) - rest * rest
             inverse = one / np.sqrt(variance + eps)
             factor, shift = weight[c] * inverse, bias[c]
             for n in range(len(x)):
@@ -111,18 +119,24 @@ def differentiating(adds: bool, clips: bool) -> Loop:
         gz: Array,
     ) -> None:
         """gx, and gz where it is not gy; sums (2, C) gets the gradients of bias and weight."""
-        zero, count = x.dtype.type(0), x.dtype.type(x.shape[0] * x.shape[2])
+        kind = x.dtype.type
+        zero, count = kind(0), kind(x.shape[0] * x.shape[2])
         for c in range(first, stop):
             mean, inverse = found[0, c], found[2, c]
-            total, product = zero, zero
+            totals, products = 0.0, 0.0
             for n in range(len(x)):
                 upstream, row, seen = gy[n, c], x[n, c], y[n, c]
-                for p in range(len(row)):
-                    g = upstream[p]
-                    if clips:
-                        g = g if seen[p] != zero else zero
-                    total += g
-                    product += g * (row[p] - mean)
+                for begin in range(0, len(row), PIECE):
+                    part, of_both = zero, zero
+                    for p in range(begin, min(begin + PIECE, len(row))):
+                        g = upstream[p]
+                        if clips:
+                            g = g if seen[p] != zero else zero
+                        part += g
+                        of_both += g * (row[p] - mean)
+                    totals += part
+                    products += of_both
+            total, product = kind(totals), kind(products)
             factor, level = weight[c] * inverse, total / count
             slope = product * inverse * inverse / count
             for n in range(len(x)):

@@ -20,6 +20,8 @@ from tinygraph.op import Op
 
 Function = Callable[..., None]
 
+PIECE = 1024  # numbers that a loop adds up in its dtype, in several lanes, before float64 goes on
+
 _lock = threading.Lock()  # numba's configuration is one for all threads
 
 
@@ -54,7 +56,8 @@ def compiled(
     ----------
     takes : str
         A word for each argument: "x4" for an array of four axes and of `dtype`, contiguous and
-        aligned, "=x4" for one that is written, "u4" for one of uint8, "i" for a whole number.
+        aligned, "=x4" for one that is written, "u4" for one of uint8, "d4" for one of float64, "i"
+        for a whole number.
     reorder : bool
         Whether sums over a loop may be taken in another order, as vectors of partial sums; which
         one is fixed when the loop is compiled.
@@ -65,7 +68,8 @@ def compiled(
 
     from tinygraph.build_cache import folder  # heavy: not before something is compiled
 
-    scalars = {"x": numba.from_dtype(np.dtype(dtype)), "u": numba.uint8, "i": numba.int64}
+    scalars = {"x": numba.from_dtype(np.dtype(dtype)), "u": numba.uint8, "d": numba.float64}
+    scalars["i"] = numba.int64
     types = [
         numba.types.Array(scalars[kind], int(axes), "C", readonly=not written)
         if axes

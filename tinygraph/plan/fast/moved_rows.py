@@ -157,7 +157,7 @@ class MovedRows:
         outputs, channels = _up(layout.w[0], OUTPUTS), _up(layout.x[1], OUTPUTS)
         gx = mem.empty(layout.x, self.dtype) if of_x else None
         shares = 0 if x is None else layout.shares
-        parts = [mem.zeros((outputs, len(layout.moved)), self.dtype) for _ in range(shares)]
+        parts = [mem.zeros((outputs, len(layout.moved)), np.float64) for _ in range(shares)]
         rows = [] if x is None else self._rows(len(layout.phases) * layout.x[1])
         back = self._rows(channels) if of_x else []
         maps = self._rows(layout.w[0], outputs - layout.w[0] + 1)

@@ -24,7 +24,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import row_loops
-from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
+from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, bias_of, moved_layout_of
 from tinygraph.plan.rewrites.convolution_stage import find_convolution_stages
 from tinygraph.shapes import Array, Shape, Spec
@@ -69,12 +69,15 @@ def pooling(pool: int) -> Loop:
 def routing(pool: int) -> Loop:
     """The loop of backward for windows of pool x pool."""
 
-    @loop("x4 u4 i i i =x2 =x1", reorder=True)
+    @loop("x4 u4 i i i =x2 =d1", reorder=True)
     def route(
         gy: Array, argmax: Array, first: int, lines: int, pitch: int, maps: Array, gb: Array
     ) -> None:
-        """maps (D, places): gy (M, D, PH, PW) where a position has won, else 0; gb += sums."""
-        zero = gb.dtype.type(0)
+        """maps (D, places): gy (M, D, PH, PW) where a position has won, else 0; gb += sums.
+
+        A piece of a line is added up in the dtype of gy, in vectors; lines are many, and float64.
+        """
+        zero = gy.dtype.type(0)
         for d in range(gy.shape[1]):
             for m in range(gy.shape[0]):
                 for u in range(gy.shape[2]):
@@ -85,10 +88,11 @@ def routing(pool: int) -> Loop:
                             for j in range(pool):
                                 won = winner[v] == i * pool + j
                                 row[v * pool + j] = upstream[v] if won else zero
-                    total = zero
-                    for v in range(len(upstream)):
-                        total += upstream[v] if winner[v] != NONE else zero
-                    gb[d] += total
+                    for begin in range(0, len(upstream), PIECE):
+                        total = zero
+                        for v in range(begin, min(begin + PIECE, len(upstream))):
+                            total += upstream[v] if winner[v] != NONE else zero
+                        gb[d] += total
 
     return route
 
@@ -118,15 +122,17 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         argmax, x, w = saved
         layout = self.layout(x.shape, w.shape, w.itemsize)
-        gy, gb = plain(gy), mem.zeros((layout.shares, len(w)), w.dtype)
+        gy, sums = plain(gy), mem.zeros((layout.shares, len(w)), np.float64)
         run = routing(self.pool)
 
         def enter(share: int, block: slice, maps: Array) -> None:
             maps[...] = 0
-            run(gy[block], argmax[block], layout.margin, *layout.grid, maps, gb[share])
+            run(gy[block], argmax[block], layout.margin, *layout.grid, maps, sums[share])
 
         gx, gw = MovedRows(mem, layout, w).backward(plain(x) if needs[1] else None, enter, needs[0])
-        return (gx, gw, gb.sum(axis=0) if True in needs[2:] else None)[: len(needs)]
+        gb = mem.empty((len(w),), w.dtype)
+        gb[...] = sums.sum(axis=0)
+        return (gx, gw, gb if True in needs[2:] else None)[: len(needs)]
 
 
 def pooled_convolution(op: Op, specs: tuple[Spec, ...]) -> PooledConvolution | None:

@@ -126,9 +126,11 @@ def products(rows: Array, moved: Array, w: Array, b: Array, first: int, n: int, 
                     y3[p] = y3[p] + w30 * u0 + w31 * u1 + w32 * u2
 
 
-@loop("x1 i1 x2 i i =x2", reorder=True)
+@loop("x1 i1 x2 i i =d2", reorder=True)
 def sums(rows: Array, moved: Array, g: Array, first: int, n: int, gw: Array) -> None:
-    """gw[o, k] += sum over p below n of g[o, first + p] * rows[moved[k] + p].
+    """gw[o, k] += sum over p below n of g[o, first + p] * rows[moved[k] + p]; gw is float64.
+
+    A chunk is added up in the dtype of the rows, in vectors; chunks are many, and float64.
 
     >>> import numpy as np
     >>> gw = np.zeros((4, 3))
@@ -136,7 +138,7 @@ def sums(rows: Array, moved: Array, g: Array, first: int, n: int, gw: Array) -> 
     >>> gw[0]
     array([1., 3., 5.])
     """
-    zero = gw.dtype.type(0)
+    zero = rows.dtype.type(0)
     for begin in range(0, n, CHUNK):
         size = min(CHUNK, n - begin)
         at = first + begin

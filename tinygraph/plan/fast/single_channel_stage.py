@@ -27,7 +27,7 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
-from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
+from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import bias_of
 from tinygraph.shapes import Array, Spec
 
@@ -88,40 +88,42 @@ def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None
                 argmax[n, d, t] = np.int32(NONE) if best <= zero else winner
 
 
-@loop("x4 x3 u3 =x2 =x1", reorder=True)
-def backward(patches: Array, gy: Array, argmax: Array, gw: Array, gb: Array) -> None:
-    """Write gw (D, 9) and gb (D,).
+@loop("x4 x3 u3 =d2", reorder=True)
+def backward(patches: Array, gy: Array, argmax: Array, sums: Array) -> None:
+    """Write sums (D, 10) in float64: of each filter gw, and then gb.
+
+    A piece of an image is added up in the dtype of gy, in vectors.
 
     What does not change with t is indexed outside of that loop: indexed inside, as in
     `patches[n, :, :, t]`, it took ten times as long.
     """
-    zero = gw.dtype.type(0)
-    gw[:] = zero
-    gb[:] = zero
+    zero = gy.dtype.type(0)
+    sums[:] = 0
     for n in range(len(gy)):
         p = patches[n]
-        for d in range(len(gw)):
+        for d in range(len(sums)):
             upstream, winner = gy[n, d], argmax[n, d]
-            w0 = w1 = w2 = w3 = w4 = w5 = w6 = w7 = w8 = total = zero
-            for t in range(len(upstream)):
-                g, at = upstream[t], np.int32(winner[t])
-                g0 = g if at == 0 else zero
-                g1 = g if at == 1 else zero
-                g2 = g if at == 2 else zero
-                g3 = g if at == 3 else zero
-                total += g0 + g1 + g2 + g3
-                w0 += g0 * p[0, 0, t] + g1 * p[0, 1, t] + g2 * p[1, 0, t] + g3 * p[1, 1, t]
-                w1 += g0 * p[0, 1, t] + g1 * p[0, 2, t] + g2 * p[1, 1, t] + g3 * p[1, 2, t]
-                w2 += g0 * p[0, 2, t] + g1 * p[0, 3, t] + g2 * p[1, 2, t] + g3 * p[1, 3, t]
-                w3 += g0 * p[1, 0, t] + g1 * p[1, 1, t] + g2 * p[2, 0, t] + g3 * p[2, 1, t]
-                w4 += g0 * p[1, 1, t] + g1 * p[1, 2, t] + g2 * p[2, 1, t] + g3 * p[2, 2, t]
-                w5 += g0 * p[1, 2, t] + g1 * p[1, 3, t] + g2 * p[2, 2, t] + g3 * p[2, 3, t]
-                w6 += g0 * p[2, 0, t] + g1 * p[2, 1, t] + g2 * p[3, 0, t] + g3 * p[3, 1, t]
-                w7 += g0 * p[2, 1, t] + g1 * p[2, 2, t] + g2 * p[3, 1, t] + g3 * p[3, 2, t]
-                w8 += g0 * p[2, 2, t] + g1 * p[2, 3, t] + g2 * p[3, 2, t] + g3 * p[3, 3, t]
-            for k, share in enumerate((w0, w1, w2, w3, w4, w5, w6, w7, w8)):
-                gw[d, k] += share
-            gb[d] += total
+            for begin in range(0, len(upstream), PIECE):
+                w0 = w1 = w2 = w3 = w4 = w5 = w6 = w7 = w8 = total = zero
+                for t in range(begin, min(begin + PIECE, len(upstream))):
+                    g, at = upstream[t], np.int32(winner[t])
+                    g0 = g if at == 0 else zero
+                    g1 = g if at == 1 else zero
+                    g2 = g if at == 2 else zero
+                    g3 = g if at == 3 else zero
+                    total += g0 + g1 + g2 + g3
+                    w0 += g0 * p[0, 0, t] + g1 * p[0, 1, t] + g2 * p[1, 0, t] + g3 * p[1, 1, t]
+                    w1 += g0 * p[0, 1, t] + g1 * p[0, 2, t] + g2 * p[1, 1, t] + g3 * p[1, 2, t]
+                    w2 += g0 * p[0, 2, t] + g1 * p[0, 3, t] + g2 * p[1, 2, t] + g3 * p[1, 3, t]
+                    w3 += g0 * p[1, 0, t] + g1 * p[1, 1, t] + g2 * p[2, 0, t] + g3 * p[2, 1, t]
+                    w4 += g0 * p[1, 1, t] + g1 * p[1, 2, t] + g2 * p[2, 1, t] + g3 * p[2, 2, t]
+                    w5 += g0 * p[1, 2, t] + g1 * p[1, 3, t] + g2 * p[2, 2, t] + g3 * p[2, 3, t]
+                    w6 += g0 * p[2, 0, t] + g1 * p[2, 1, t] + g2 * p[3, 0, t] + g3 * p[3, 1, t]
+                    w7 += g0 * p[2, 1, t] + g1 * p[2, 2, t] + g2 * p[3, 1, t] + g3 * p[3, 2, t]
+                    w8 += g0 * p[2, 2, t] + g1 * p[2, 3, t] + g2 * p[3, 2, t] + g3 * p[3, 3, t]
+                found = (w0, w1, w2, w3, w4, w5, w6, w7, w8, total)
+                for k, share in enumerate(found):
+                    sums[d, k] += share
 
 
 class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
@@ -151,10 +153,11 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
             gx = super().backward(mem, gy, (argmax, x, w), (True, False, False))[0]
         if any(needs[1:]):
             n, d = gy.shape[:2]
+            sums = mem.empty((d, 10), np.float64)
+            backward(patches, plain(gy).reshape(n, d, -1), argmax.reshape(n, d, -1), sums)
             gw, gb = mem.empty(w.shape, w.dtype), mem.empty((d,), w.dtype)
-            backward(
-                patches, plain(gy).reshape(n, d, -1), argmax.reshape(n, d, -1), gw.reshape(d, 9), gb
-            )
+            gw.reshape(d, 9)[...] = sums[:, :9]
+            gb[...] = sums[:, 9]
         return tuple(
             [g if needed else None for g, needed in zip((gx, gw, gb), needs, strict=False)]
         )
