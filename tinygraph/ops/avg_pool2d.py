@@ -28,7 +28,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.sequences import of_sequences, pooling_along
-from tinygraph.ops.shared.totals import add_parts
+from tinygraph.ops.shared.totals import CHAIN, add_parts, total
 from tinygraph.ops.shared.windows import Pooling, pooled, pooling
 from tinygraph.shapes import Array, Pair, Shape, Windows
 from tinygraph.tensor import Operand, Tensor
@@ -106,7 +106,11 @@ def _gather(y: Array, x: Array, axis: Windows) -> None:
         to, source = axis.inside(k, x.shape[-1])
         return (..., to), x[..., source]
 
-    add_parts(y, tap, 0, axis.kernel)
+    if _are_few(axis):
+        for u in range(axis.out):
+            total(x[..., _covered(axis, u)], (x.ndim - 1,), y[..., u])
+    else:
+        add_parts(y, tap, 0, axis.kernel)
 
 
 def _spread(x: Array, y: Array, axis: Windows) -> None:
@@ -116,7 +120,24 @@ def _spread(x: Array, y: Array, axis: Windows) -> None:
         source, to = axis.inside(k, x.shape[-1])
         return (..., to), y[..., source]
 
-    add_parts(x, tap, 0, axis.kernel)
+    def window(u: int) -> tuple[Any, Array]:
+        return (..., _covered(axis, u)), y[..., u, None]
+
+    if _are_few(axis):
+        add_parts(x, window, 0, axis.out)
+    else:
+        add_parts(x, tap, 0, axis.kernel)
+
+
+def _are_few(axis: Windows) -> bool:
+    """Whether there are fewer windows than pixels in each: then windows come one after the other,
+    and not the pixels at one place of all windows."""
+    return axis.out < axis.kernel and axis.kernel > CHAIN
+
+
+def _covered(axis: Windows, u: int) -> slice:
+    start = u * axis.stride - axis.before
+    return slice(max(start, 0), start + axis.kernel)
 
 
 @pooled

@@ -20,6 +20,7 @@ from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.totals import sum_over
 from tinygraph.optim.parts import blocks_of, by_launches, launch
 from tinygraph.running import here
 from tinygraph.shapes import Array
@@ -273,7 +274,8 @@ def _norm(flat: Array, power: float) -> float:
     if not flat.size:
         return 0.0
     if power == 2.0:
-        norm = math.sqrt(float(np.dot(flat, flat)))  # no array on the way
+        square = sum_over((0,), np.empty(1, flat.dtype), flat, flat)  # no such array on the way
+        norm = math.sqrt(float(square[0]))
         return norm if math.isfinite(norm) and norm > 1e-15 else _scaled_norm(flat, power)
     return float(np.max(np.abs(flat))) if power == math.inf else _scaled_norm(flat, power)
 

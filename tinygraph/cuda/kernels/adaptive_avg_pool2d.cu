@@ -9,9 +9,9 @@
 // over it give: no two threads write one element, so that no atomics are needed.
 // Grid (min(ceil(elements / 256), 1024)), block (256): a grid-stride loop over the output.
 // Memory: neighbouring threads write neighbouring elements, and read pixels W / OW apart.
-// Deterministic: each sum is taken row by row.
+// Deterministic: each sum is taken row by row, as long_sum.cuh has it.
 
-#include "prelude.cuh"
+#include "long_sum.cuh"
 
 // Of part i of an axis of `size` elements in so many parts: its first element, and the one behind
 // its last.  Exchange size and parts, and it is which parts touch element i.
@@ -38,12 +38,12 @@ adaptive_avg_pool2d_forward(const T* __restrict__ x, T* __restrict__ y, long lon
         const T* image = x + row / OH * H * W;
         const int h_first = first_of(u, H, OH), h_end = end_of(u, H, OH);
         const int w_first = first_of(v, W, OW), w_end = end_of(v, W, OW);
-        T sum = 0;
+        LongSum<T> sum;
         for (int h = h_first; h < h_end; ++h) {
             for (int w = w_first; w < w_end; ++w)
-                sum += image[static_cast<long long>(h) * W + w];
+                sum.add(image[static_cast<long long>(h) * W + w]);
         }
-        y[i] = sum / (static_cast<T>(h_end - h_first) * static_cast<T>(w_end - w_first));
+        y[i] = sum.value() / (static_cast<T>(h_end - h_first) * static_cast<T>(w_end - w_first));
     }
 }
 
@@ -59,14 +59,14 @@ adaptive_avg_pool2d_backward(const T* __restrict__ gy, T* __restrict__ gx, long 
         const int h = row % H, w = i - row * W;
         const T* upstream = gy + row / H * OH * OW;
         const int u_end = end_of(h, OH, H), v_end = end_of(w, OW, W);
-        T sum = 0;
+        LongSum<T> sum;
         for (int u = first_of(h, OH, H); u < u_end; ++u) {
             const T high = end_of(u, H, OH) - first_of(u, H, OH);
             for (int v = first_of(w, OW, W); v < v_end; ++v) {
                 const T wide = end_of(v, W, OW) - first_of(v, W, OW);
-                sum += upstream[static_cast<long long>(u) * OW + v] / (high * wide);
+                sum.add(upstream[static_cast<long long>(u) * OW + v] / (high * wide));
             }
         }
-        gx[i] = sum;
+        gx[i] = sum.value();
     }
 }

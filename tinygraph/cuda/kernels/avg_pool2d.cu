@@ -12,9 +12,9 @@
 // Grid (min(ceil(elements / 256), 1024)), block (256): a grid-stride loop over the output.
 // Memory: neighbouring threads write neighbouring elements, and read pixels SW apart: with stride
 // 2 every sector is used by half in one request, and by the other half in the next, from cache.
-// Deterministic: each sum is taken row by row.
+// Deterministic: each sum is taken row by row, as long_sum.cuh has it.
 
-#include "prelude.cuh"
+#include "long_sum.cuh"
 
 // How many elements of a window that begins at `start` count on one axis of `size` elements: with
 // the padding those of the padded image, which ends at `end`; else those of the image.
@@ -38,14 +38,14 @@ avg_pool2d_forward(const T* __restrict__ x, T* __restrict__ y, long long windows
         const int u = row % OH, v = i - row * OW;
         const int h = u * SH - top, w = v * SW - left;  // the first pixel, or padding
         const T* image = x + row / OH * H * W;
-        T sum = 0;
+        LongSum<T> sum;
         for (int r = max(h, 0); r < min(h + KH, H); ++r) {
             for (int c = max(w, 0); c < min(w + KW, W); ++c)
-                sum += image[static_cast<long long>(r) * W + c];
+                sum.add(image[static_cast<long long>(r) * W + c]);
         }
         const T high = counted(h, KH, H, H + bottom, with_padding);
         const T wide = counted(w, KW, W, W + right, with_padding);
-        y[i] = sum / (high * wide);
+        y[i] = sum.value() / (high * wide);
     }
 }
 
@@ -65,14 +65,14 @@ avg_pool2d_backward(const T* __restrict__ gy, T* __restrict__ gx, long long pixe
         // Window u covers the rows u * SH to u * SH + KH - 1: the first and last that cover row h.
         const int u_begin = h < KH ? 0 : (h - KH) / SH + 1, u_end = min(h / SH + 1, OH);
         const int v_begin = w < KW ? 0 : (w - KW) / SW + 1, v_end = min(w / SW + 1, OW);
-        T sum = 0;
+        LongSum<T> sum;
         for (int u = u_begin; u < u_end; ++u) {
             const T high = counted(u * SH - top, KH, H, H + bottom, with_padding);
             for (int v = v_begin; v < v_end; ++v) {
                 const T wide = counted(v * SW - left, KW, W, W + right, with_padding);
-                sum += upstream[static_cast<long long>(u) * OW + v] / (high * wide);
+                sum.add(upstream[static_cast<long long>(u) * OW + v] / (high * wide));
             }
         }
-        gx[i] = sum;
+        gx[i] = sum.value();
     }
 }

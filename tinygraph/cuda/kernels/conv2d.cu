@@ -28,6 +28,7 @@
 // operations of conv2d_forward: (2 * K + 1) * N * G * group_channels * P
 // operations of conv2d_bias_gradient: gy
 #include "gemm.cuh"
+#include "long_sum.cuh"
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
@@ -53,12 +54,12 @@ conv2d_bias_gradient(const T* __restrict__ gy, T* __restrict__ sums, int N, int 
     const int channel = blockIdx.x;
     const int first = blockIdx.y * images_per_chunk, images = min(images_per_chunk, N - first);
 
-    T sum = 0;
+    LongSum<T> sum;
     for (unsigned i = threadIdx.x; i < (unsigned)images * P; i += blockDim.x) {
         const long long image = first + i / P;
-        sum += gy[(image * O + channel) * P + i % P];
+        sum.add(gy[(image * O + channel) * P + i % P]);
     }
-    partial[threadIdx.x] = sum;
+    partial[threadIdx.x] = sum.value();
     for (int half = 128; half > 0; half /= 2) {  // a tree: always the same pairs
         __syncthreads();
         if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];

@@ -65,6 +65,7 @@
 //            conv2d_relu_max_pool2d_input_gradient<T> for T in float, double
 // instances (POOL=3): conv2d_relu_max_pool2d_forward<T>, conv2d_relu_max_pool2d_backward<T>,
 //            conv2d_relu_max_pool2d_input_gradient<T> for T in float, double
+#include "long_sum.cuh"
 #include "reduce.cuh"
 
 #ifndef POOL
@@ -254,7 +255,7 @@ __device__ __forceinline__ T reduce_many(const T (&values)[COUNT], T (&scratch)[
     return total;
 }
 
-// What the gradient of one pooled value adds to those of TAPS taps and, last, of the bias.
+// What the gradient of one pooled value adds to those of TAPS taps.
 template <typename T>
 __device__ __forceinline__ void add_tap_gradients(T (&sums)[TAPS + 1], const Tap (&taps)[TAPS],
                                                   int count, T gradient, unsigned char where,
@@ -264,7 +265,6 @@ __device__ __forceinline__ void add_tap_gradients(T (&sums)[TAPS + 1], const Tap
 #pragma unroll
     for (int t = 0; t < TAPS; ++t)
         if (t < count) sums[t] += gradient * pixel_at(image, at, taps[t], u, v);
-    sums[TAPS] += gradient;
 }
 
 template <typename T>
@@ -282,15 +282,19 @@ conv2d_relu_max_pool2d_backward(const T* __restrict__ gy, const T* __restrict__ 
     if (threadIdx.x < TAPS) find_tap(taps[threadIdx.x], at, tap0 + threadIdx.x);
     __syncthreads();
 
-    T sums[TAPS + 1] = {};
+    T sums[TAPS + 1] = {};  // of the taps and, last, of the bias
+    LongSum<T> bias;
     for (int i = threadIdx.x; i < images * windows; i += THREADS) {
         const long long n = first + i / windows;
         const int window = i % windows;
         const unsigned char where = argmax[at.pooled(n, d) + window];
         if (where == NONE) continue;
-        add_tap_gradients(sums, taps, at.taps() - tap0, gy[at.pooled(n, d) + window], where,
-                          x + n * at.image(), at, window);
+        const T gradient = gy[at.pooled(n, d) + window];
+        bias.add(gradient);
+        add_tap_gradients(sums, taps, at.taps() - tap0, gradient, where, x + n * at.image(), at,
+                          window);
     }
+    sums[TAPS] = bias.value();
     const T total = reduce_many(sums, scratch);
     const int tap = tap0 + threadIdx.x;
     const long long row = blockIdx.y * (long long)at.D + d;

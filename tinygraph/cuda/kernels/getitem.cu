@@ -21,6 +21,7 @@
 // Memory: neighbouring threads touch neighbours of y, and where the innermost axis is taken whole,
 // of x.  The tables of picks are read again and again, from cache.
 
+#include "long_sum.cuh"
 #include "strided.cuh"
 
 // x Word in, offset (picks) int64 in, y Word out, of which this launch writes y[begin:begin + n].
@@ -59,9 +60,9 @@ getitem_backward(const T* __restrict__ gy, const long long* __restrict__ offset,
         const long long column = cut_off(before, behind);
         const long long u = cut_off(before, distinct);
         const T* const terms = gy + before * picks * behind + column;
-        T sum = 0;
+        LongSum<T> sum;
         for (long long k = start[u]; k < start[u + 1]; ++k)
-            sum += terms[order[k] * behind];
-        gx[first + strided_position(axes, g) + offset[u]] = sum;
+            sum.add(terms[order[k] * behind]);
+        gx[first + strided_position(axes, g) + offset[u]] = sum.value();
     }
 }

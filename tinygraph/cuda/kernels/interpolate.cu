@@ -11,9 +11,9 @@
 // Grid (min(ceil(elements / 256), 1024)), block (256): a grid-stride loop over the output.
 // Memory: neighbouring threads write neighbouring elements, and read neighbours, or the same ones.
 // Places are computed in double: in float an output could read another pixel than in numpy.
-// Deterministic: each sum is taken row by row.
+// Deterministic: each sum is taken row by row, as long_sum.cuh has it.
 
-#include "prelude.cuh"
+#include "long_sum.cuh"
 
 // What an output reads on one axis: a pixel, and the next one with the share t.
 template <typename T>
@@ -91,19 +91,19 @@ interpolate_backward(const T* __restrict__ gy, T* __restrict__ gx, long long n, 
         const int u_end = end_of_readers(h, OH, by_h, over_h, before, after);
         const int v_begin = first_reader(w, by_w, over_w, before, after);
         const int v_end = end_of_readers(w, OW, by_w, over_w, before, after);
-        T sum = 0;
+        LongSum<T> sum;
         for (int u = first_reader(h, by_h, over_h, before, after); u < u_end; ++u) {
             const Place<T> high(u, H, by_h, over_h, before, after, nearest);
             if (high.pixel != h && high.next != h)
                 continue;
-            T of_row = 0;
+            LongSum<T> of_row;
             for (int v = v_begin; v < v_end; ++v) {
                 const Place<T> wide(v, W, by_w, over_w, before, after, nearest);
                 if (wide.pixel == w || wide.next == w)
-                    of_row += wide.share_of(w) * upstream[static_cast<long long>(u) * OW + v];
+                    of_row.add(wide.share_of(w) * upstream[static_cast<long long>(u) * OW + v]);
             }
-            sum += high.share_of(h) * of_row;
+            sum.add(high.share_of(h) * of_row.value());
         }
-        gx[i] = sum;
+        gx[i] = sum.value();
     }
 }

@@ -83,14 +83,14 @@ layer_norm_backward(const T* __restrict__ gy, const T* __restrict__ x,
     const long long first = row * features;
     const int lane = threadIdx.x % ROW_THREADS;
     const Normalizer<T> n = load_normalizer(statistics, row, rows);
-    T sum = 0, product = 0;
+    LongSum<T, 2> sums;
     for (long long d = lane; d < features; d += ROW_THREADS) {
         const T h = weight ? gy[first + d] * weight[d] : gy[first + d];
-        sum += h;
-        product += h * n.centre(x[first + d]);
+        sums.add(h, h * n.centre(x[first + d]));
     }
-    const T mean = reduce_group<Sum, ROW_THREADS>(sum, scratch) / static_cast<T>(features);
-    product = reduce_group<Sum, ROW_THREADS>(product, scratch) / static_cast<T>(features);
+    const T count = static_cast<T>(features);
+    const T mean = reduce_group<Sum, ROW_THREADS>(sums.value(0), scratch) / count;
+    const T product = reduce_group<Sum, ROW_THREADS>(sums.value(1), scratch) / count;
     const T slope = product * n.inverse * n.inverse;
     for (long long d = lane; d < features; d += ROW_THREADS) {
         const T h = weight ? gy[first + d] * weight[d] : gy[first + d];
@@ -112,17 +112,18 @@ parameter_sums(const T* __restrict__ gy, const T* __restrict__ x,
     const bool inside = d < features;
     const long long first = static_cast<long long>(blockIdx.y) * WARPS + threadIdx.x / 32;
     const long long stride = static_cast<long long>(gridDim.y) * WARPS;
-    T sum = 0, product = 0;
+    LongSum<T, 2> sums;
     for (long long row = inside ? first : rows; row < rows; row += stride) {
         const T g = gy[row * features + d];
-        sum += g;
+        T of_weight = 0;
         if (x) {
             const Normalizer<T> n = load_normalizer(statistics, row, rows);
-            product += g * (n.centre(x[row * features + d]) * n.inverse);
+            of_weight = g * (n.centre(x[row * features + d]) * n.inverse);
         }
+        sums.add(g, of_weight);
     }
-    sum = sum_columns<32>(sum, scratch);
-    product = sum_columns<32>(product, scratch);
+    const T sum = sum_columns<32>(sums.value(0), scratch);
+    const T product = sum_columns<32>(sums.value(1), scratch);
     if (threadIdx.x < 32 && inside) {
         const long long slices = gridDim.y, i = d * slices + blockIdx.y;
         partials[i] = sum;

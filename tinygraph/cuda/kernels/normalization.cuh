@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include "long_sum.cuh"
 #include "reduce.cuh"
 
 template <typename T>
@@ -27,18 +28,18 @@ struct Moments {
 // The numbers that one thread meets, one after the other; shift is the first of them.
 template <typename T>
 struct Accumulator {
-    T shift = 0, count = 0, sum = 0, squares = 0;
+    T shift = 0;
+    LongSum<T, 2> sums;  // of d and d^2
 
     __device__ __forceinline__ void add(T value)
     {
         const T d = value - shift;
-        count += 1;
-        sum += d;
-        squares += d * d;
+        sums.add(d, d * d);
     }
 
     __device__ __forceinline__ Moments<T> moments(T origin) const
     {
+        const T count = sums.count, sum = sums.value(0), squares = sums.value(1);
         if (count == T(0))
             return {T(0), T(0), T(0)};
         const T mean = sum / count;

@@ -31,6 +31,7 @@
 // A row is walked over by one thread for each of its features: a key that most terms share makes
 // long sums, but never more work.
 
+#include "long_sum.cuh"
 #include "reduce.cuh"
 
 constexpr int BITS = 4;  // of a digit; this and RUN also stand in ops/shared/scatter.py
@@ -184,9 +185,9 @@ sum_rows(const T* __restrict__ terms, const long long* __restrict__ order,
 {
     for (long long i = first_element(); i < n; i += element_stride()) {
         const long long row = i / features, feature = i - row * features;
-        T sum = 0;
+        LongSum<T> sum;
         for (long long k = starts[row]; k < starts[row + 1]; ++k)
-            sum += terms[order[k] * features + feature];
-        sums[i] = sum;
+            sum.add(terms[order[k] * features + feature]);
+        sums[i] = sum.value();
     }
 }

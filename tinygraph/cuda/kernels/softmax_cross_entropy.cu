@@ -44,6 +44,7 @@
 // last one to finish would need a counter in memory that is zero before each launch.
 
 #include "label_loss.cuh"
+#include "long_sum.cuh"
 
 #ifndef BLOCK_THREADS
 #define BLOCK_THREADS 256
@@ -82,10 +83,10 @@ __device__ __forceinline__ void normalizer(const T* x, const Row& at, int positi
     for (long long c = at.lane; c < at.classes; c += ROW_THREADS)
         maximum = Max::combine(maximum, x[c * positions]);
     maximum = reduce_group<Max, ROW_THREADS>(maximum, scratch);
-    total = 0;
+    LongSum<T> sum;
     for (long long c = at.lane; c < at.classes; c += ROW_THREADS)
-        total += exp(x[c * positions] - maximum);  // a NaN comes in here, if not before
-    total = reduce_group<Sum, ROW_THREADS>(total, scratch);
+        sum.add(exp(x[c * positions] - maximum));  // a NaN comes in here, if not before
+    total = reduce_group<Sum, ROW_THREADS>(sum.value(), scratch);
 }
 
 // ---- labels that name a class ---------------------------------------------------------------
@@ -115,9 +116,10 @@ labels_forward(const T* __restrict__ x, const long long* __restrict__ labels,
         const T log_total = log(total);
         T logs = 0;  // of all classes
         if (even != 0) {
+            LongSum<T> own;
             for (long long c = at.lane; c < at.classes; c += ROW_THREADS)
-                logs += log_total - (x[at.first + c * positions] - maximum);
-            logs = reduce_group<Sum, ROW_THREADS>(logs, scratch);
+                own.add(log_total - (x[at.first + c * positions] - maximum));
+            logs = reduce_group<Sum, ROW_THREADS>(own.value(), scratch);
         }
         if (at.inside && at.lane == 0) {
             const long long label = labels[at.row];
@@ -187,15 +189,13 @@ probabilities_forward(const T* __restrict__ x, const T* __restrict__ t, T* __res
         T maximum, total;
         normalizer(x + at.first, at, positions, scratch, maximum, total);
         const T log_total = log(total);
-        T loss = 0, weight = 0;
-#pragma unroll 4
+        LongSum<T, 2> sums;
         for (long long c = at.lane; c < at.classes; c += ROW_THREADS) {
             const long long i = at.first + c * positions;
-            loss += t[i] * (log_total - (x[i] - maximum));
-            weight += t[i];
+            sums.add(t[i] * (log_total - (x[i] - maximum)), t[i]);
         }
-        loss = reduce_group<Sum, ROW_THREADS>(loss, scratch);
-        weight = reduce_group<Sum, ROW_THREADS>(weight, scratch);
+        const T loss = reduce_group<Sum, ROW_THREADS>(sums.value(0), scratch);
+        const T weight = reduce_group<Sum, ROW_THREADS>(sums.value(1), scratch);
         if (at.inside && at.lane == 0) {
             maxima[at.row] = maximum;
             totals[at.row] = total;
