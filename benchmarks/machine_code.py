@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from tinygraph.cuda.nvrtc import disassembly
 from tinygraph.cuda.nvrtc.main_loop import MainLoop, main_loop
 from tinygraph.cuda.reading.instances import Instance, instances
 from tinygraph.cuda.reading.source import KERNELS, Source
+from tinygraph.json_text import from_json, to_json
 
 ARCH = "sm_90"
 NAME = "machine-code"
@@ -200,9 +200,11 @@ def main() -> None:
     args = parser.parse_args()
     numbers = args.output / f"{NAME}.json"
     after = measurement(KERNELS)
-    kept = json.loads(numbers.read_text(encoding="utf-8")) if numbers.is_file() else {}
+    kept = from_json(numbers.read_text(encoding="utf-8")) if numbers.is_file() else {}
     before = measurement(args.before) if args.before else kept.get("before", after)
-    write_page(numbers, json.dumps({"before": before, "after": after}, indent=1) + "\n")
+    write_page(
+        numbers, to_json(f"{NAME}.json", {"before": before, "after": after}, indent=1) + "\n"
+    )
     write_page(args.output / f"{NAME}.md", page(before, after))
     print(args.output / f"{NAME}.md")
 

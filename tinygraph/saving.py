@@ -15,6 +15,7 @@ expects.  Nothing in a file is code: to load one runs none, unlike a pickle.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -129,7 +130,7 @@ def packed(obj: Any) -> dict[str, Array]:
     """The arrays of a nest by name, the document among them."""
     arrays: dict[str, Array] = {}
     try:
-        document = json.dumps(_packed(obj, (), arrays))
+        document = json.dumps(_packed(obj, (), arrays), allow_nan=False)
     except RecursionError:
         raise _cannot((), "a nest that ends", "one that holds itself, or is too deep") from None
     return {**arrays, _DOCUMENT: np.frombuffer(document.encode(), np.uint8)}
@@ -158,6 +159,8 @@ def _is_of_numbers(value: Any) -> bool:
 
 def _packed(value: Any, way: tuple[Any, ...], arrays: dict[str, Array]) -> Any:
     """What the document holds for a value; the arrays below it are put into `arrays`."""
+    if isinstance(value, float) and not math.isfinite(value) and not isinstance(value, np.generic):
+        return {_TAG: "float", "text": str(value)}  # JSON has no number for it
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, Mapping):
@@ -167,7 +170,7 @@ def _packed(value: Any, way: tuple[Any, ...], arrays: dict[str, Array]) -> Any:
         items = [(key, _packed(x, (*way, key), arrays)) for key, x in value.items()]
         if all(isinstance(key, str) and key != _TAG for key in value):
             return dict(items)
-        return {_TAG: "dict", "items": items}
+        return {_TAG: "dict", "items": [(_packed(key, way, arrays), x) for key, x in items]}
     if isinstance(value, (list, tuple)):
         items = [_packed(x, (*way, i), arrays) for i, x in enumerate(value)]
         return items if isinstance(value, list) else {_TAG: "tuple", "items": items}
@@ -209,9 +212,12 @@ def _unpacked(entry: Any, arrays: dict[str, Array]) -> Any:
         case None:
             return {key: _unpacked(x, arrays) for key, x in entry.items()}
         case "dict":
-            return {key: _unpacked(x, arrays) for key, x in entry["items"]}
+            pairs = entry["items"]
+            return {_unpacked(key, arrays): _unpacked(x, arrays) for key, x in pairs}
         case "tuple":
             return tuple(_unpacked(x, arrays) for x in entry["items"])
+        case "float":
+            return float(entry["text"])
         case "array":
             return arrays.pop(entry["name"])
         case "number":

@@ -23,6 +23,7 @@ import safetensors.numpy
 
 from tinygraph.disk import replace_file
 from tinygraph.errors import CheckpointError
+from tinygraph.json_text import to_json
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
@@ -153,8 +154,8 @@ def write_atomically(path: Path, data: bytes) -> Path:
 
 
 def write_json(path: Path, content: Any) -> Path:
-    """Write a JSON file in one step."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    """Write a JSON file in one step; ArgumentError, and the old file, where it has no text."""
+    text = to_json(str(path), content, indent=2, ensure_ascii=False)
     return write_atomically(path, f"{text}\n".encode())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from benchmarks.cpu.workloads import GRID, POINTS, build
 from benchmarks.networks import NETWORKS
 from benchmarks.report import table, write_page
 from benchmarks.timing import Times, digits
+from tinygraph.json_text import to_json
 
 WORKLOADS = """\
 - `lenet5`, `resnet18`, `srcnn`, `gpt`: LeNet-5, 64 images of 28x28; ResNet-18 of width 16, 32
@@ -161,7 +161,7 @@ def write(folder: Path, stem: str, title: str, about: Sequence[str], points: lis
     path = folder / f"{stem}.md"
     pictures = draw(ordered, folder, stem)
     write_page(path, page_text(title, about, ordered, pictures))
-    text = json.dumps(raw(about, ordered), indent=1)
+    text = to_json(f"{stem}.json", raw(about, ordered), indent=1)
     (folder / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
     return path
 

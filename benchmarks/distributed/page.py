@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from benchmarks.distributed.turns import ONE, OVERLAP, RANKS, THREADS, Burst, Po
 from benchmarks.distributed.worker import build
 from benchmarks.report import table, write_page
 from benchmarks.timing import Ratio, digits
+from tinygraph.json_text import from_json, to_json
 
 TEMPLATE = Path(__file__).with_name("page.md")
 NAME = "distributed"
@@ -65,11 +65,11 @@ class Figures:
             "sent": self.sent,
             "noise": self.noise,
         }
-        return json.dumps(found, indent=1) + "\n"
+        return to_json("distributed.json", found, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Figures:
-        found = json.loads(text)
+        found = from_json(text)
         points, overlap = ([_point(each) for each in found[name]] for name in ("points", "overlap"))
         sent = [Sent(*each) for each in found["sent"]]
         noise = [(int(epoch), float(samples)) for epoch, samples in found["noise"]]

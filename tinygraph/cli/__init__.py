@@ -10,7 +10,6 @@ run-cuda ends with the exit status of the program that it ran.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from tinygraph.errors import (
     ShapeError,
     TinygraphError,
 )
+from tinygraph.json_text import to_json
 from tinygraph.training import Stopped
 
 __all__ = ["PARSERS", "main", "parse"]
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with nullcontext() if leads and not args.json else redirect_stdout(StringIO()):
             answer = args.run_command(args)
         if leads and args.json:
-            print(json.dumps(answer, indent=2, default=str))
+            print(to_json(f"{command} --json", answer, indent=2))
         sys.stdout.flush()
         return int(answer.get("exit_status", 0 if answer.get("ok", True) else 1))
     except BAD_INPUT as error:

@@ -7,7 +7,6 @@ Specifications" and "File hierarchy".  AUTOGRADER_ROOT stands for /autograder wh
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ import tinygraph
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.gradescope import broken
 from tinygraph.course.private import Pack
+from tinygraph.json_text import to_json
 from tinygraph.sealed import write_atomically
 
 NEEDED = ("numpy", "pyelftools", "safetensors", "threadpoolctl", "tqdm", "hypothesis")
@@ -84,7 +84,9 @@ def write_autograder(
     options = ["--reveal", reveal]
     for exercise in asked:
         options += ["--exercise", exercise.name]
-    first = json.dumps(broken("The grading was begun and did not end. Tell your teacher."))
+    first = to_json(
+        "results.json", broken("The grading was begun and did not end. Tell your teacher.")
+    )
     scripts = {
         "setup.sh": SETUP,
         "run_autograder": RUN.format(first=first, options=shlex.join(options)),

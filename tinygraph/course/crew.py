@@ -23,6 +23,7 @@ from tinygraph.course.grading import Record, able, graded, read
 from tinygraph.course.learner import started
 from tinygraph.course.private import Pack
 from tinygraph.frozen import frozen
+from tinygraph.json_text import to_json
 from tinygraph.sealed import write_json
 
 PATIENCE = 600.0  # seconds that one file may take
@@ -184,4 +185,4 @@ def _serve(connection: Connection[Any, Any]) -> None:
         except Exception as error:  # ours: it is told, and the next file is graded
             last = traceback.format_exc().strip().splitlines()[-12:]
             record = {"error": f"{type(error).__name__}: {error}", "traceback": "\n".join(last)}
-        connection.send_bytes(json.dumps(record, default=str).encode())
+        connection.send_bytes(to_json("record", record).encode())

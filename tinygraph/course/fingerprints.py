@@ -6,7 +6,6 @@ python -m tinygraph.course.fingerprints 21 map    of these
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from tinygraph.course.child import Limits
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.learner import Learner
+from tinygraph.json_text import to_json
 
 LIMITS = Limits(seconds=60.0)
 
@@ -44,8 +44,8 @@ def write(names: Sequence[str] = ()) -> None:
     """One file for each of these exercises that has kernels."""
     for exercise in [find(name) for name in names] or exercises():
         if exercise.is_kernel:
-            text = json.dumps(made(exercise), separators=(",", ":"))
-            (exercise.folder / "fingerprints.json").write_text(f"{text}\n")
+            text = to_json("fingerprints.json", made(exercise), separators=(",", ":"))
+            (exercise.folder / "fingerprints.json").write_text(f"{text}\n", encoding="utf-8")
             print(f"wrote {exercise.folder / 'fingerprints.json'}, {len(text):,} bytes")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
@@ -18,6 +17,7 @@ from pathlib import Path
 import tinygraph
 from tinygraph.course.exercise import Exercise, exercises
 from tinygraph.errors import ArgumentError
+from tinygraph.json_text import to_json
 from tinygraph.sealed import write_atomically
 
 NAME = "tinygraph-nn"
@@ -84,7 +84,7 @@ def _left(exercise: Exercise) -> Iterator[tuple[str, bytes]]:
             yield name, (exercise.folder / name).read_bytes()
     yield f"solution{Path(exercise.file).suffix}", exercise.stub.encode()
     outline = [[step.number, step.title, list(step.hints)] for step in exercise.steps]
-    yield "outline.json", json.dumps(outline, indent=1).encode()
+    yield "outline.json", to_json("outline.json", outline, indent=1).encode()
 
 
 def _about(version: str) -> Iterator[tuple[str, bytes]]:

@@ -23,6 +23,7 @@ import numpy as np
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.disk import replace_file
 from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.json_text import to_json
 
 FORMAT = 2  # of the file; a cache of another number is made again
 
@@ -149,7 +150,7 @@ def _packed(dataset: ArrayDataset, settings: str) -> bytes:
     """The content of a file."""
     about = {"format": FORMAT, "settings": settings}
     about |= {"name": dataset.name, "classes": dataset.classes, "notes": dataset.notes}
-    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    text = np.frombuffer(to_json("cached", about).encode(), np.uint8)
     file = io.BytesIO()
     np.savez(file, inputs=dataset.inputs, labels=dataset.labels, about=text)
     return file.getvalue() + hashlib.sha256(file.getbuffer()).digest()

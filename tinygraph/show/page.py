@@ -7,12 +7,12 @@ that something was not escaped after all.
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tinygraph.json_text import to_json
 from tinygraph.show.text import printable
 
 STYLE = Path(__file__).with_name("report.css")
@@ -73,7 +73,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}" if math.isfinite(value) else str(value)
     if isinstance(value, (list, tuple)):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return to_json("report", value, ensure_ascii=False)
     return str(value)
 
 

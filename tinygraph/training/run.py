@@ -17,7 +17,6 @@ what is read is told to the others, and so is a failure.
 from __future__ import annotations
 
 import json
-import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -27,12 +26,12 @@ from typing import Any
 
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.json_text import from_json, to_json
 from tinygraph.sealed import (
     load_arrays,
     reason,
     save_arrays,
     write_atomically,
-    write_json,
     writing,
 )
 from tinygraph.shapes import Array
@@ -170,9 +169,14 @@ class RunFolder:
     # ---- writing ----------------------------------------------------------------------------
 
     def write_config(self, config: Mapping[str, Any]) -> Path:
-        """Write config.json."""
+        """Write config.json, as every file of JSON, by the rules of `tinygraph.json_text`.
+
+        Numbers of numpy and tensors of one element stay numbers, arrays become lists.  What has no
+        place in JSON is an ArgumentError that says where it stands, and the old file stays.
+        """
+        path = self._write_json("config.json", config)
         self.config = dict(config)
-        return self._write_json("config.json", self.config)
+        return path
 
     def lengthen(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ask for more: what the run came to is no longer its result."""
@@ -210,13 +214,10 @@ class RunFolder:
         """Add a line to log.jsonl; a number that is not finite becomes null, as JSON has none."""
         if not leads():
             return
-        plain = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in row.items()
-        }
         path = self.path / "log.jsonl"
+        line = to_json(str(path), row, gaps=True)
         with writing(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(plain, allow_nan=False) + "\n")
+            file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -238,7 +239,8 @@ class RunFolder:
 
     def _write_json(self, name: str, content: Any) -> Path:
         path = self.path / name
-        return write_json(path, content) if leads() else path
+        text = to_json(str(path), content, indent=2, ensure_ascii=False)  # refused on all ranks
+        return write_atomically(path, f"{text}\n".encode()) if leads() else path
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -284,7 +286,7 @@ class RunFolder:
     def _read_json(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            content = json.loads(self._read(path))
+            content = from_json(self._read(path))
         except ValueError as error:
             raise CheckpointError("run folder", str(path), "JSON", error) from None
         if not isinstance(content, dict):

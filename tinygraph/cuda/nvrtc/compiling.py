@@ -58,6 +58,7 @@ from tinygraph.cuda.nvrtc.occupancy import (
 )
 from tinygraph.cuda.reading.source import STANDARD, Source, compile_error
 from tinygraph.errors import KernelCompileError
+from tinygraph.json_text import to_json
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 VERBOSE = "--ptxas-options=-v"
@@ -260,7 +261,7 @@ def _cached(source: Source, names: Sequence[str], arch: str) -> Path:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("cubin", cubin)
             archive.writestr("log", log)
-            archive.writestr("about", json.dumps({"nvrtc": version(), "kernels": kernels}))
+            archive.writestr("about", to_json("about", {"nvrtc": version(), "kernels": kernels}))
 
     return compiled([version(), *_parts(source, names, arch)], ".nvrtc.zip", write)
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
+from tinygraph.json_text import to_json
 from tinygraph.show.page import escape
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def page(title: str, data: Any, *, script: str, style: str = "", figure: str = "
     title : str
         The heading, as text.
     data : Any
-        What JSON can hold; numbers are finite.  The script finds it as `shell.data`.
+        What has a place in JSON, see `tinygraph.json_text`.  The script finds it as `shell.data`.
     script, style : str
         Of this page; they come behind those of the shell, and may use what these define.
     figure : str
@@ -92,7 +92,7 @@ def as_json(data: Any) -> str:
     >>> as_json(["</script>", 1.5])
     '["\\\\u003c/script>",1.5]'
     """
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = to_json("page", data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
 
 
