@@ -137,6 +137,132 @@ def test_several_shapes_in_a_batch(tmp_path):
         data[:]
 
 
+# ---- which files are read, and how they are turned -------------------------------------------
+
+
+def test_all_that_pillow_reads_is_read(tmp_path):
+    """Formats without a loss give the same pixels, whatever the case of the suffix."""
+    array = colour()
+    names = ["a.png", "b.BMP", "c.webp", "d.Tif", "e.tiff", "f.ppm", "g.tga", "h.jp2", "i.pcx"]
+    for name in names:
+        lossless = {"lossless": True} if name == "c.webp" else {}
+        save(tmp_path / name, array, **lossless)
+    Image.fromarray(array).quantize(24).save(tmp_path / "j.gif")
+    Image.fromarray(array).save(tmp_path / "k.jpg", "WEBP", lossless=True)  # by another name
+    data = image_folder(tmp_path)
+    assert len(data) == 11 and data.left_out == {}
+    expected = array.transpose(2, 0, 1) / np.float32(255)
+    np.testing.assert_array_equal(data[:][0], np.broadcast_to(expected, (11, 3, 4, 6)))
+
+
+def test_the_first_picture_of_an_animation_and_of_a_file_with_pages(tmp_path):
+    pictures = [Image.new("RGB", (3, 2), name) for name in ("red", "blue")]
+    for name in ("a.gif", "b.webp", "c.tif", "d.png"):
+        more = {"lossless": True} if name == "b.webp" else {}
+        pictures[0].save(tmp_path / name, save_all=True, append_images=pictures[1:], **more)
+    images = image_folder(tmp_path)[:][0]
+    np.testing.assert_array_equal(images[:, 0], 1)
+    np.testing.assert_array_equal(images[:, 1:], 0)
+
+
+def test_transparent_palettes_and_deep_levels(tmp_path):
+    image = Image.new("P", (2, 1))
+    image.putpalette([255, 0, 0, 0, 0, 255])
+    image.putpixel((1, 0), 1)
+    image.save(tmp_path / "a.png", transparency=bytes([0, 128]))
+    np.testing.assert_array_equal(image_folder(tmp_path)[0][0][:, 0].T, [[1, 0, 0], [0, 0, 1]])
+    save(tmp_path / "a.tif", np.array([[0, 0x80FF]], np.uint16))
+    image = image_folder(tmp_path, mode="L")[1][0] * 255
+    np.testing.assert_allclose(image[0, 0], [0, 0x80], atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype, levels", [("f4", [0.5, 1]), ("i4", [-1, 1]), ("i4", [0, 1 << 16])])
+def test_levels_of_an_unknown_range_are_refused(tmp_path, dtype, levels):
+    save(tmp_path / "a.tif", np.array([levels], dtype))
+    assert "a.tif: expected an intact image" in refused(tmp_path)
+
+
+TURNED = {  # what is upright, of the rows as they are stored
+    1: lambda stored: stored,
+    2: lambda stored: stored[:, ::-1],
+    3: lambda stored: stored[::-1, ::-1],
+    4: lambda stored: stored[::-1],
+    5: lambda stored: np.swapaxes(stored, 0, 1),
+    6: lambda stored: np.rot90(stored, -1),  # the camera's right side was up: clockwise
+    7: lambda stored: np.swapaxes(stored[::-1, ::-1], 0, 1),
+    8: lambda stored: np.rot90(stored),
+}
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "webp"])
+@pytest.mark.parametrize("orientation", [*TURNED, 0, 9])
+def test_a_photo_is_turned_upright(tmp_path, orientation, suffix):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    more = {"lossless": True} if suffix == "webp" else {}
+    array = save(tmp_path / f"a.{suffix}", colour(2, 3), exif=exif, **more)
+    expected = TURNED.get(orientation, TURNED[1])(array).transpose(2, 0, 1) / np.float32(255)
+    np.testing.assert_array_equal(image_folder(tmp_path)[0][0], expected)
+
+
+def test_damaged_exif_turns_nothing(tmp_path):
+    array = save(tmp_path / "a.webp", colour(2, 3), exif=b"Exif\0\0MM\0*\xff", lossless=True)
+    expected = array.transpose(2, 0, 1) / np.float32(255)
+    np.testing.assert_array_equal(image_folder(tmp_path)[0][0], expected)
+
+
+def test_what_systems_leave_behind_is_no_image_and_no_class(tmp_path):
+    for name in ("cat/a.png", "dog/a.png", "__MACOSX/cat/a.png", ".ipynb_checkpoints/a.png"):
+        save(tmp_path / name, colour())
+    for name in (".DS_Store", "cat/._a.png", "cat/Thumbs.db", "dog/desktop.ini", "cat/.b.png"):
+        (tmp_path / name).write_bytes(b"not asked for")
+    (tmp_path / "labels.csv").write_text("a,b", encoding="utf-8")
+    data = image_folder(tmp_path)  # without a warning
+    assert data.classes == ("cat", "dog") and len(data) == 2
+    assert data.left_out == {"hidden": 7, ".csv": 1}
+    save(tmp_path / "flat/a.png", colour())
+    (tmp_path / "flat/__MACOSX").mkdir()
+    assert image_folder(tmp_path / "flat").classes is None
+
+
+def test_what_is_left_out_is_told_once_with_counts(tmp_path):
+    for name in ("cat/a.png", "dog/a.png", "dog/more/b.png", "dog/more/deep/c.webp"):
+        save(tmp_path / name, colour())
+    for name in ("cat/a.HEIC", "cat/b.heic", "dog/c.xcf", "cat/notes.txt", "dog/.hidden"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "cat/d.png").symlink_to(tmp_path / "absent.png")
+    with pytest.warns(UserWarning) as told:
+        data = image_folder(tmp_path)
+    (warning,) = told
+    assert warning.filename == __file__
+    text = str(warning.message)
+    assert "7 of 9 files are left out: 2 .heic, 1 links to nothing, 1 .txt" in text
+    assert "1 .xcf, 2 in folders inside a class" in text and "convert them to PNG or JPEG" in text
+    assert len(data) == 2 and data.left_out == {
+        ".heic": 2,
+        ".txt": 1,
+        "links to nothing": 1,
+        ".xcf": 1,
+        "hidden": 1,
+        "in folders inside a class": 2,
+    }
+
+
+def test_a_class_of_other_files_is_not_called_empty(tmp_path):
+    save(tmp_path / "cat/a.png", colour())
+    (tmp_path / "dog").mkdir()
+    (tmp_path / "dog/a.heic").write_bytes(b"x")
+    text = refused(tmp_path)
+    assert "got none, and 1 .heic. Way out: convert them to PNG or JPEG" in text
+    (tmp_path / "dog/a.heic").rename(tmp_path / "dog/a.txt")
+    assert "got none, and 1 .txt. Way out: move or remove the folder" in refused(tmp_path)
+    save(tmp_path / "dog/deep/a.png", colour())
+    assert "name the folder whose folders are the classes" in refused(tmp_path)
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat/a.heic").write_bytes(b"x")
+    assert "got none, and 1 .heic. Way out: convert" in refused(tmp_path / "flat")
+
+
 # ---- files that are no images ------------------------------------------------------------------
 
 
@@ -197,7 +323,7 @@ def test_damaged_bytes_give_an_image_or_the_error(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"text", b"GIF89a" + bytes(40), b"%!PS-Adobe-3.0 EPSF\n"])
 def test_other_formats_are_offered_to_no_decoder(tmp_path, content):
     (tmp_path / "a.png").write_bytes(content)
-    assert "a.png: expected an intact image (PNG, JPEG, BMP)" in refused(tmp_path)
+    assert "a.png: expected an intact image (PNG, JPEG, BMP, GIF," in refused(tmp_path)
 
 
 def test_an_image_that_disappears(tmp_path):
@@ -209,7 +335,7 @@ def test_an_image_that_disappears(tmp_path):
 
 
 def test_folders_that_make_no_dataset(tmp_path):
-    assert "images (.bmp, .jpeg, .jpg, .png), got none" in refused(tmp_path)
+    assert "images (.png, .jpg, .webp, .gif, .tif and others" in refused(tmp_path)
     assert "expected a folder, got No such file" in refused(tmp_path / "absent")
     save(tmp_path / "cat/a.png", colour())
     (tmp_path / "dog").mkdir()

@@ -1,13 +1,9 @@
-"""image_folder: a folder of images, decoded when they are asked for.
-
-FOLDER/CLASS/*.png    images with labels; the classes are the folders' names, sorted
-FOLDER/*.png          images without labels
-"""
+"""image_folder: a folder of images, decoded when they are asked for; see image_files.py."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +11,8 @@ import numpy as np
 
 from tinygraph.checks import one_of, whole
 from tinygraph.data.dataset import BatchedDataset, chosen, sample
-from tinygraph.data.files import fault
-from tinygraph.data.images import (
-    MAX_PIXELS,
-    MODES,
-    SUFFIXES,
-    decode,
-    pillow,
-    pixels,
-    unit_interval,
-)
+from tinygraph.data.image_files import Scan
+from tinygraph.data.images import MAX_PIXELS, MODES, decode, pillow, pixels, unit_interval
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Array
 
@@ -47,6 +35,9 @@ class ImageFolder(BatchedDataset):
         The name of each class number.
     name : str
         The folder's name.
+    left_out : dict from str to int
+        How many files of the folder are not among the images: by suffix, `hidden`, or `in folders
+        inside a class`.
     """
 
     def __init__(
@@ -58,12 +49,14 @@ class ImageFolder(BatchedDataset):
         size: tuple[int, int] | None,
         mode: str,
         max_pixels: int,
+        left_out: Mapping[str, int] | None = None,
     ) -> None:
         self.paths = list(paths)
         self.labels = labels
         self.classes = classes
         self.name = name
         self.size, self.mode, self.max_pixels = size, mode, max_pixels
+        self.left_out = dict(left_out or {})
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -112,12 +105,16 @@ def image_folder(
     Parameters
     ----------
     path : str or Path
-        Holds either folders, one for each class, or images (.png, .jpg, .jpeg, .bmp).  Names that
-        start with a dot and other files are passed over.
+        Holds either folders, one for each class, or images: all that Pillow reads, by suffix, such
+        as .png, .jpg, .webp, .gif, .tif.  Names that start with a dot, `__MACOSX` and their like
+        are passed over.  Where another file may be an image (.heic), or images lie in a folder
+        inside a class, a warning says how many are left out; `left_out` counts all.
     size : int or (int, int), optional
         Resize every image to this height and width, bicubic.
     mode : {"RGB", "L"}
-        Colour, or grey levels.  Images of any other kind are converted; transparency is dropped.
+        Colour, or grey levels.  Images of any other kind are converted: transparency is dropped, 16
+        bits are cut to the high 8, of an animation the first picture is taken.  A photo is turned
+        upright as its EXIF says.
     max_pixels : int
         Refuse an image whose header declares more, before it is decoded.
 
@@ -155,9 +152,11 @@ def image_folder(
     height_width = None if size is None else height_and_width("image_folder", "size", size)
     pillow("image_folder")
     folder = Path(path).expanduser()
-    paths, labels, classes = _scan(folder)
+    found = Scan(folder)
+    labels = [UNLABELLED] * len(found.paths) if found.labels is None else found.labels
+    options = (height_width, mode, max_pixels, +found.left_out)
     return ImageFolder(
-        paths, np.array(labels, np.int64), classes, folder.name, height_width, mode, max_pixels
+        found.paths, np.array(labels, np.int64), found.classes, folder.name, *options
     )
 
 
@@ -171,52 +170,3 @@ def height_and_width(op: str, argument: str, size: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         pass
     raise ArgumentError(op, argument, "an int of at least 1, or two", repr(size))
-
-
-def _scan(folder: Path) -> tuple[list[Path], list[int], tuple[str, ...] | None]:
-    """The images of a folder, their labels, and the classes."""
-    images, folders = _entries(folder)
-    if images and folders:
-        raise fault(
-            "image_folder",
-            folder,
-            "images, or a folder for each class",
-            f"both: {images[0].name} beside {folders[0].name}",
-            "move the images into folders, or the folders elsewhere",
-        )
-    if images:
-        return images, [UNLABELLED] * len(images), None
-    if not folders:
-        raise fault(
-            "image_folder",
-            folder,
-            f"images ({', '.join(sorted(SUFFIXES))})",
-            "none",
-            "check the path",
-        )
-    labels: list[int] = []
-    for label, inner in enumerate(folders):
-        found, _ = _entries(inner)
-        if not found:
-            raise fault(
-                "image_folder",
-                inner,
-                "at least one image of this class",
-                "none",
-                "remove the empty folder",
-            )
-        images += found
-        labels += [label] * len(found)
-    return images, labels, tuple(inner.name for inner in folders)
-
-
-def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The images and the folders in a folder, sorted by name."""
-    try:
-        entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
-        images = [p for p in entries if p.suffix.lower() in SUFFIXES and p.is_file()]
-        return images, [p for p in entries if p.is_dir()]
-    except OSError as error:
-        raise fault(
-            "image_folder", folder, "a folder", error.strerror or str(error), "check the path"
-        ) from None

@@ -16,10 +16,21 @@ from tinygraph.errors import DatasetError
 from tinygraph.shapes import Array
 
 MODES = ("RGB", "L")
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp"}
 MAX_PIXELS = 1 << 26  # 8,192 by 8,192: 200 MB decoded
 
-_FORMATS = ("PNG", "JPEG", "BMP")  # no other decoder is offered the bytes, whatever the name says
+# These are known by their first bytes, whatever the name says; others must have the suffix.
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO", "QOI")
+_REFUSED = {"EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"}  # run Ghostscript, or have no decoder
+_UPRIGHT = {  # what a camera that was held otherwise has noted, and what turns its picture
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+_ORIENTATION = 0x0112  # its tag in EXIF
 
 
 def pillow(op: str) -> Any:
@@ -27,17 +38,38 @@ def pillow(op: str) -> Any:
     return library(op, "PIL.Image", "Pillow", "reads and resizes images")
 
 
+def formats_by_suffix() -> dict[str, str]:
+    """Pillow's name of the format, for each suffix of what it reads here.
+
+    >>> found = formats_by_suffix()
+    >>> found[".jpg"], found[".webp"], ".txt" in found, ".eps" in found
+    ('JPEG', 'WEBP', False, False)
+    """
+    library = pillow("image_folder")
+    known = library.registered_extensions().items()  # of plugins too
+    opened = library.OPEN.keys() | {"MPO"}  # of which JPEG's decoder takes care
+    return {suffix: name for suffix, name in known if name in opened and name not in _REFUSED}
+
+
+def _offered(library: Any, name: str) -> list[str]:
+    """The decoders that a file of that name is offered to."""
+    by_suffix = formats_by_suffix().get(Path(name).suffix.lower())
+    formats = dict.fromkeys([*_FORMATS, *([by_suffix] if by_suffix else [])])
+    return [name for name in formats if name in library.OPEN]
+
+
 def decode(
     op: str, name: str, source: Path | bytes, mode: str = "RGB", max_pixels: int = MAX_PIXELS
 ) -> Any:
     """One image as a Pillow image of that mode; DatasetError with its name where that fails.
 
-    Transparency is dropped, and 16-bit grey levels are cut to their high 8 bits.
+    Turned upright as its EXIF says.  Transparency is dropped, 16-bit grey levels are cut to their
+    high 8 bits, and of several pictures in a file the first is taken.
     """
     library = pillow(op)
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with library.open(stream, formats=_FORMATS) as image:
+        with library.open(stream, formats=_offered(library, name)) as image:
             width, height = image.size  # from the header: nothing is decoded yet
             if width * height <= max_pixels:
                 return _converted(library, image, mode)
@@ -51,7 +83,7 @@ def decode(
         raise DatasetError(
             op,
             name,
-            "an intact image (PNG, JPEG, BMP)",
+            "an intact image (PNG, JPEG, BMP, GIF, WEBP, TIFF, ...)",
             reason,
             "restore the file, or take it out of the folder",
         ) from None
@@ -76,6 +108,24 @@ def unit_interval(array: Array) -> Array:
 
 
 def _converted(library: Any, image: Any, mode: str) -> Any:
+    image.load()
+    image = _upright(library, image)
     if image.mode.startswith("I"):  # Pillow would clip at 255
-        image = library.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    return image.convert(mode)  # decodes; a copy that outlives the file
+        levels = np.asarray(image)
+        if levels.min() < 0 or levels.max() > 0xFFFF:
+            raise ValueError(f"grey levels from {levels.min()} to {levels.max()}, not of 16 bits")
+        image = library.fromarray((levels >> 8).astype(np.uint8))
+    if image.mode == "F":  # from 0 to 1, to 255 or to anything else
+        raise ValueError("floating-point levels, whose range is not known")
+    if image.mode == "P" and "transparency" in image.info:
+        image = image.convert("RGBA")  # else Pillow warns
+    return image.convert(mode)  # a copy that outlives the file
+
+
+def _upright(library: Any, image: Any) -> Any:
+    """As the photographer saw it."""
+    try:
+        turn = _UPRIGHT.get(image.getexif().get(_ORIENTATION))
+    except Exception:  # damaged, beside pixels that are not
+        turn = None
+    return image.transpose(library.Transpose[turn]) if turn else image
