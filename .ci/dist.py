@@ -59,7 +59,9 @@ def build() -> tuple[Path, Path]:
     for path in (wheel, sdist):
         print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB", flush=True)
     require(wheel.stat().st_size < LARGEST_WHEEL, f"a wheel below {LARGEST_WHEEL / 1e6} MB")
-    version = re.search(r'__version__ = "(.*)"', (ROOT / "tinygraph/__init__.py").read_text())[1]
+    version = re.search(
+        r'__version__ = "(.*)"', (ROOT / "tinygraph/__init__.py").read_text(encoding="utf-8")
+    )[1]
     require(f"-{version}-" in wheel.name and f"-{version}.tar" in sdist.name, version)
     inside = set(zipfile.ZipFile(wheel).namelist())
     require("tinygraph/py.typed" in inside and "tinygraph/cuda/kernels/relu.cu" in inside, "files")
@@ -79,8 +81,10 @@ def use(python: str, folder: Path) -> None:
     folder.mkdir()
     tinygraph = str(Path(python).with_name("tinygraph"))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (folder / "first.py").write_text(re.search(r"```python\n(.*?)```", readme, re.S)[1])
-    (folder / "scale.cu").write_text(KERNEL)
+    (folder / "first.py").write_text(
+        re.search(r"```python\n(.*?)```", readme, re.S)[1], encoding="utf-8"
+    )
+    (folder / "scale.cu").write_text(KERNEL, encoding="utf-8")
     accuracy = float(run(python, "-W", "error", "first.py", cwd=folder).split()[-1])
     require(accuracy > 0.9, "an accuracy above 0.9")
     where = run(python, "-c", "import tinygraph; print(tinygraph.__file__)", cwd=folder)
@@ -91,7 +95,7 @@ def use(python: str, folder: Path) -> None:
     run(tinygraph, "course", "start", "my-course", cwd=folder)
     course = folder / "my-course"
     answer = run(tinygraph, "course", "solution", "1", "--anyway", cwd=course)
-    (course / "01_neuron.py").write_text(answer)
+    (course / "01_neuron.py").write_text(answer, encoding="utf-8")
     require("steps are right" in run(tinygraph, "course", "check", "1", cwd=course), "right steps")
 
 
@@ -115,7 +119,7 @@ def run(*command: str, cwd: Path | None = None, quiet: bool = False) -> str:
     print(f"-- {words[-90:]}", flush=True)
     started = time.monotonic()
     plain = {**os.environ, "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=cwd, env=plain, text=True, capture_output=True)
+    done = subprocess.run(command, cwd=cwd, env=plain, encoding="utf-8", capture_output=True)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}\nfailed with {done.returncode}: {words}")
     last = done.stdout.strip().split("\n")[-1]

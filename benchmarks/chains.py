@@ -136,7 +136,7 @@ def compiling(rounds: int) -> str:
                     env=settings,
                     check=True,
                     capture_output=True,
-                    text=True,
+                    encoding="utf-8",
                 ).stdout
                 runs.append([float(line) for line in out.split()])
     lines = ["| seconds | empty cache | next process |", "|---|---|---|"]

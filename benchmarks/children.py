@@ -29,7 +29,7 @@ def run(
         command,
         cwd=ROOT,
         env={**os.environ, **(variables or {})},
-        text=True,
+        encoding="utf-8",
         errors="replace",
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

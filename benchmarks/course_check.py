@@ -52,7 +52,9 @@ def measured(name: str, cache: str) -> dict[str, list[float]]:
     """The same in a process of its own, with its own cache."""
     command = [sys.executable, "-m", "benchmarks.course_check", "--one", name]
     environment = {**os.environ, "TINYGRAPH_CACHE": cache}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=environment, check=True, capture_output=True, encoding="utf-8"
+    )
     found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
     return found
 

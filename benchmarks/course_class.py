@@ -60,7 +60,7 @@ def run(folder: Path, out: Path) -> tuple[float, dict[str, Any], list[dict[str, 
     table = out / "grades.csv"
     begun = time.perf_counter()
     done = subprocess.run(
-        [*command, "--out", str(out), "--csv", str(table)], stdout=subprocess.PIPE, text=True
+        [*command, "--out", str(out), "--csv", str(table)], stdout=subprocess.PIPE, encoding="utf-8"
     )
     seconds = time.perf_counter() - begun
     with table.open(encoding="utf-8", newline="") as lines:

@@ -163,7 +163,7 @@ def bench_compiling(rounds: int = 3) -> None:
                     env=environment,
                     check=True,
                     capture_output=True,
-                    text=True,
+                    encoding="utf-8",
                 ).stdout
                 first, second = map(float, out.split())
                 times.append(1e3 * first)

@@ -71,7 +71,7 @@ def child(cache: str) -> tuple[float, list[float]]:
         env={**os.environ, "TINYGRAPH_CACHE": cache},
         check=True,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     ).stdout
     first, *rest = map(float, out.split())
     return first, rest

@@ -24,7 +24,7 @@ def commit() -> str:
         out = subprocess.run(
             ["git", "describe", "--always", "--dirty"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=30,
             check=True,
         )

@@ -160,7 +160,7 @@ class Side:
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
         )
         self.names = self._answer().split("|")
         self.times: dict[str, list[float]] = {name: [] for name in self.names}

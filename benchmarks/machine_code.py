@@ -146,7 +146,7 @@ def measurement(folder: Path) -> dict[str, Any]:
 
 def _commit(folder: Path) -> str:
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
     return done.stdout.strip() or "unknown"
 
 

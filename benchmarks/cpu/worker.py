@@ -31,7 +31,7 @@ from benchmarks.cpu.training import NotOffered, Training
 
 
 def main(arguments: list[str]) -> int:
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
     def answer(message: dict[str, Any]) -> None:
@@ -77,7 +77,11 @@ def peak(training: Training) -> dict[str, Any]:
     it is the second choice.
     """
     status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    found = (
+        re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
+        if status.exists()
+        else None
+    )
     if found:
         return {"bytes": int(found[1]) * 1024}
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

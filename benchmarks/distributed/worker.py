@@ -138,12 +138,14 @@ def busy_seconds() -> float:
     """Processor time of all programs since the machine was started; 0 where it does not tell."""
     if not STAT.exists():
         return 0.0
-    user, nice, system, _idle, _wait, *more = map(int, STAT.read_text().split("\n")[0].split()[1:])
+    user, nice, system, _idle, _wait, *more = map(
+        int, STAT.read_text(encoding="utf-8").split("\n")[0].split()[1:]
+    )
     return (user + nice + system + sum(more[:3])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(arguments: list[str]) -> int:
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no answer
     point, threads, variant = arguments
     ranks = Ranks(point, int(threads), variant)

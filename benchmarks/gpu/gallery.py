@@ -53,7 +53,7 @@ class GalleryKernel:
         return checked(self.path, launch)
 
     def _header(self, key: str) -> list[str]:
-        return re.findall(rf"^// {key}: (.*)", self.path.read_text(), re.MULTILINE)
+        return re.findall(rf"^// {key}: (.*)", self.path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def wrong() -> list[GalleryKernel]:

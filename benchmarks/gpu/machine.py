@@ -73,7 +73,7 @@ def _query(fields: str) -> str:
     """What nvidia-smi says, of the first GPU."""
     command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
     try:
-        out = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        out = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return "unknown, nvidia-smi does not answer"
     return out.stdout.splitlines()[0].strip() if out.stdout.strip() else "unknown"

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from io import StringIO
+from io import StringIO, TextIOWrapper
 
 from tinygraph.cli.arguments import PARSERS, parse
 from tinygraph.distributed import end_together, world
@@ -56,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     command = ""
     try:
+        if isinstance(sys.stdout, TextIOWrapper):  # a locale may have no letter for what is said
+            sys.stdout.reconfigure(errors="backslashreplace")
         args = parse(sys.argv[1:] if argv is None else argv)
         command, leads = args.command, world().rank == 0
         with nullcontext() if leads and not args.json else redirect_stdout(StringIO()):

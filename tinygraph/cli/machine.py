@@ -170,10 +170,10 @@ def _output(command: list[str]) -> str:
     own = ("PMI", "OMPI_", "MPI_", "PRTE_")
     free = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=free, timeout=60)
+        done = subprocess.run(command, capture_output=True, env=free, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
 
 def _absent(error: TinygraphError) -> str:

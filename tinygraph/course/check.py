@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from tinygraph.course.exercise import Exercise
 from tinygraph.course.learner import DEFAULT, Died, Learner, Limits
 from tinygraph.course.rules import broken_rules
 from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, answer_of, said
+from tinygraph.cuda.reading.tokens import without_comments
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
+from tinygraph.text_file import python_text, source_text
 
 
 @frozen
@@ -115,7 +118,7 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
     Unusable
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(exercise, path)
     except FileNotFoundError:
         raise ArgumentError(
             "course check",
@@ -124,8 +127,10 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
             "none",
             f"tinygraph course start {path.parent} makes it",
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ArgumentError("course check", "file", f"{path} as text", f"{error}") from None
+    if words := _without_code(exercise, text):
+        raise Unusable(Failure("error", words))
     if broken := broken_rules(exercise, text):
         line, words = broken[0]
         source = text.splitlines()[line - 1].strip() if line else ""
@@ -138,6 +143,29 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
             if not exercise.is_kernel:
                 _load(learner, exercise.harness)
             yield learner
+
+
+def text_of(exercise: Exercise, path: Path) -> str:
+    """The text of a learner's file; OSError, and ValueError of what is no text."""
+    return source_text(path) if exercise.is_kernel else python_text(path)
+
+
+def _without_code(exercise: Exercise, text: str) -> str:
+    """What is said of a file in which there is nothing to try; nothing of others."""
+    if exercise.is_kernel:
+        code = without_comments(text).strip()
+    else:
+        try:
+            code = "".join(ast.unparse(line) for line in ast.parse(text).body if not _is_text(line))
+        except (SyntaxError, ValueError):  # loading it says where
+            return ""
+    if code:
+        return ""
+    return "there are only comments in the file" if text.strip() else "the file is empty"
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 
 def _load(learner: Learner, harness: str) -> None:

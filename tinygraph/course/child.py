@@ -121,14 +121,19 @@ class Child:
 
     def call(self, name: str, arguments: list[Any]) -> Any:
         """A function of the file: its value, and the arguments as they are after it."""
-        return [self.names[name](*arguments), arguments]
+        return [self._named(name)(*arguments), arguments]
 
     def op(self, name: str, settings: list[Any], arrays: list[Any], needs: list[bool]) -> Any:
         """The forward of an op, and the arrays after it; what it saves stays, under a number."""
-        op = self.names[name](*settings)
+        op = self._named(name)(*settings)
         y, saved = op.forward(memory(*needs), *arrays)
         self.saved.append((op, saved))
         return [y, arrays, len(self.saved) - 1]
+
+    def _named(self, name: str) -> Any:
+        if name not in self.names:
+            raise NameError(f"the file defines no {name}")
+        return self.names[name]
 
     def backward(self, number: int, grad: Any, needs: list[bool]) -> Any:
         """The backward of that op."""
@@ -304,7 +309,9 @@ def serve(
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
+    sys.stdout, sys.stderr = (
+        os.fdopen(number, "w", 1, encoding="utf-8", errors="backslashreplace") for number in (1, 2)
+    )
     child = Child(path, path.read_text(encoding="utf-8"), limits)
     warnings.formatwarning = child.warned
     _confine(limits, forbidden, path.suffix == ".cu")

@@ -28,6 +28,7 @@ import tinygraph.course.exercises as package
 from tinygraph.course import marks
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.frozen import frozen
+from tinygraph.text_file import read_text
 
 _VARIABLE = "TINYGRAPH_EXERCISES"
 Edits = Sequence[tuple[str, str]]
@@ -69,7 +70,7 @@ class Exercise:
 
     def __init__(self, folder: Path) -> None:
         self.name, self.folder = folder.name, folder
-        about = tomllib.loads((self.folder / "exercise.toml").read_text(encoding="utf-8"))
+        about = tomllib.loads(read_text(self.folder / "exercise.toml"))
         self._about: dict[str, Any] = about
         self.number: int = about["number"]
         self.title: str = about["title"]
@@ -92,7 +93,7 @@ class Exercise:
     @cached_property
     def marked(self) -> str:
         """The solution with its marks."""
-        return self._solution_file.read_text(encoding="utf-8")
+        return read_text(self._solution_file)
 
     @property
     def solution(self) -> str:
@@ -106,13 +107,13 @@ class Exercise:
     def harness(self) -> str:
         """What is put behind the learner's file."""
         file = self.folder / f"harness{self._solution_file.suffix}"
-        return file.read_text(encoding="utf-8") if file.exists() else ""
+        return read_text(file) if file.exists() else ""
 
     @property
     def text(self) -> str:
         file = self.folder / "text.md"
         if file.exists():
-            return file.read_text(encoding="utf-8")
+            return read_text(file)
         return f"# Exercise {self.number}: {self.title}\n\nWhat to do stands in `{self.file}`.\n"
 
     @property
@@ -123,7 +124,7 @@ class Exercise:
     @cached_property
     def steps(self) -> Sequence[Any]:
         if self.stripped:
-            rows = json.loads((self.folder / "outline.json").read_text(encoding="utf-8"))
+            rows = json.loads(read_text(self.folder / "outline.json"))
             return [Outline(*row) for row in rows]
         found: Sequence[Any] = self._module("steps").STEPS
         return found
@@ -138,7 +139,7 @@ class Exercise:
     @cached_property
     def fingerprints(self) -> dict[str, Any]:
         file = self.folder / "fingerprints.json"
-        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        found: dict[str, Any] = json.loads(read_text(file)) if file.exists() else {}
         return found
 
     @property

@@ -19,6 +19,7 @@ from tinygraph.course.check import Outcome
 from tinygraph.course.exercise import Exercise, exercises
 from tinygraph.errors import ArgumentError
 from tinygraph.sealed import write_atomically, write_json
+from tinygraph.text_file import read_text
 
 _OWN = ".course"
 _README = Path(__file__).with_name("README.md")
@@ -94,7 +95,7 @@ class CourseFolder:
     def state(self) -> dict[str, dict[str, Any]]:
         """By exercise: `passed`, `hints`, `failures` and so on; empty where it cannot be read."""
         try:
-            found = json.loads((self.path / _OWN / "state.json").read_text(encoding="utf-8"))
+            found = json.loads(read_text(self.path / _OWN / "state.json"))
         except (OSError, ValueError):
             return {}
         good = isinstance(found, dict) and all(isinstance(own, dict) for own in found.values())

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tinygraph
-from tinygraph.course.check import Outcome, Unusable, check, opened
+from tinygraph.course.check import Outcome, Unusable, check, opened, text_of
 from tinygraph.course.exercise import Exercise, Mistake, exercises
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.learner import Died
@@ -25,6 +25,7 @@ from tinygraph.course.steps import NOT_BEGUN, Failure
 from tinygraph.course.submissions import Submission, files_of
 from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.frozen import frozen
+from tinygraph.text_file import read_text
 
 WAITING = "not graded yet"  # the error of what was not come to
 _PRINTED = 2000  # characters of what the code prints that are kept
@@ -62,7 +63,7 @@ def graded(exercise: Exercise, files: Mapping[str, bytes], pack: Pack | None = N
         try:
             public = check(exercise, file)
         except ArgumentError as error:
-            if _is_text(file):
+            if _is_text(exercise, file):
                 raise
             words = f"{file.name} is no text in UTF-8: {error}" if file.exists() else _gone(file)
             public = Outcome(exercise, [], None, Failure("error", words))
@@ -89,10 +90,10 @@ def graded(exercise: Exercise, files: Mapping[str, bytes], pack: Pack | None = N
     }
 
 
-def _is_text(file: Path) -> bool:
+def _is_text(exercise: Exercise, file: Path) -> bool:
     try:
-        file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text_of(exercise, file)
+    except (OSError, ValueError):
         return False
     return True
 
@@ -291,7 +292,7 @@ def result_of(
 def read(path: Path) -> Record | None:
     """A record that was kept; None where there is none, or none that can be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except (OSError, ValueError):
         return None
     whole = isinstance(found, dict) and {"exercise", "public", "private", "bytes"} <= set(found)

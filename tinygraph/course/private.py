@@ -13,6 +13,7 @@ from typing import Any
 from tinygraph.course.exercise import Exercise
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
+from tinygraph.text_file import read_text
 
 CASES = 24  # of a function; a fourth of it launches of a kernel
 _TEXT = """\
@@ -83,10 +84,11 @@ class Pack:
             There is none.
         """
         try:
-            return cls.read(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_text(path)
+        except (OSError, ValueError) as error:
             way_out = f"tinygraph course private SEED {path} makes one"
             raise ArgumentError("course", "private pack", f"{path}", error, way_out) from None
+        return cls.read(text)
 
     def of(self, exercise: Exercise) -> Sequence[Any]:
         """The steps of an exercise with cases of this pack; those that have none are left out.

@@ -25,6 +25,7 @@ import tinygraph as tg
 from tinygraph.course.figures import accuracy, qualities
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
 from tinygraph.sealed import write_json
+from tinygraph.text_file import read_text
 
 SEALED = Path(".course") / "predictions.json"
 WITHIN = {"dB": 0.02, "share": 0.002}  # what rounding, and another BLAS, may change
@@ -110,7 +111,7 @@ def _all(values: list[Any], kinds: tuple[type, ...]) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        about = tomllib.loads(read_text(path))
     except FileNotFoundError:
         way_out = "the text of exercise 16, 16_projects.md, has one of each kind to copy"
         raise ArgumentError("course protocol", "file", f"{path}", "none", way_out) from None
@@ -217,7 +218,7 @@ def _book(path: Path) -> tuple[Path, str]:
 
 def _known(book: Path) -> dict[str, Any]:
     try:
-        found = json.loads(book.read_text(encoding="utf-8"))
+        found = json.loads(read_text(book))
     except (OSError, ValueError):
         return {}
     good = isinstance(found, dict) and all(

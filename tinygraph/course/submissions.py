@@ -11,6 +11,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 
 LARGEST = 1 << 20  # bytes of a file; those of the course have some thousands
+_OTHERS = {".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 _MOST = 10_000  # entries of an archive that are looked at
 
 
@@ -71,7 +72,7 @@ def submissions(
     names = {name for exercise in exercises for name in files_of(exercise)}
     found: list[Submission] = []
     for folder in folders:
-        if folder.is_file() and folder.suffix == ".zip":
+        if folder.is_file() and folder.suffix.lower() == ".zip":
             found.append(_of_archive(folder, names))
         elif not folder.is_dir():
             expected = "a folder, or a zip archive"
@@ -99,8 +100,11 @@ def _inside(folder: Path, names: set[str], besides: set[Path]) -> Iterator[Submi
             continue
         if place.is_dir():
             yield _of_folder(place, names)
-        elif place.suffix == ".zip":
+        elif place.suffix.lower() == ".zip":
             yield _of_archive(place, names)
+        elif place.suffix.lower() in _OTHERS:
+            why = f"a {place.suffix} archive is not read: hand in a .zip, or the files"
+            yield Submission(place.stem, {}, why, {})
 
 
 def _of_folder(folder: Path, names: set[str]) -> Submission:
@@ -124,7 +128,8 @@ def _of_folder(folder: Path, names: set[str]) -> Submission:
                 files[path.name] = path.read_bytes()
             except OSError as error:
                 problems[path.name] = f"cannot be read: {error.strerror}"
-    return _made(folder.name or folder.resolve().name, files, problems)
+    empty = not any(path.is_file() for path in folder.rglob("*"))
+    return _made(folder.name or folder.resolve().name, files, problems, empty)
 
 
 def _of_archive(path: Path, names: set[str]) -> Submission:
@@ -132,9 +137,10 @@ def _of_archive(path: Path, names: set[str]) -> Submission:
     files, problems = dict[str, bytes](), dict[str, str]()
     try:
         with zipfile.ZipFile(path) as archive:
+            empty = all(entry.is_dir() for entry in archive.infolist())
             for entry in archive.infolist()[:_MOST]:
-                place = PurePosixPath(entry.filename)
-                if place.name not in names or place.parts[0] == "__MACOSX" or entry.is_dir():
+                place = PurePosixPath(entry.filename.replace("\\", "/"))  # made on Windows
+                if place.name not in names or "__MACOSX" in place.parts or entry.is_dir():
                     continue
                 if entry.file_size > LARGEST:
                     problems[place.name] = f"has more than {LARGEST:,} bytes"
@@ -147,10 +153,11 @@ def _of_archive(path: Path, names: set[str]) -> Submission:
         return Submission(path.stem, {}, f"the archive cannot be read: {error}", {})
     except Exception as error:  # zlib and others have errors of their own
         return Submission(path.stem, {}, f"the archive cannot be read: {error!r}", {})
-    return _made(path.stem, files, problems)
+    return _made(path.stem, files, problems, empty)
 
 
-def _made(name: str, files: dict[str, bytes], problems: dict[str, str]) -> Submission:
+def _made(name: str, files: dict[str, bytes], problems: dict[str, str], empty: bool) -> Submission:
     good = {file: content for file, content in files.items() if file not in problems}
     missing = "" if files or problems else "no file of the course is in it"
+    missing += ": it is empty" if empty else ""
     return Submission(name, good, missing, problems)

@@ -18,6 +18,7 @@ without a look at repeated sequences.
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,7 @@ def splice(
 def _parse(path: Path, text: bytes) -> tuple[Array, Array]:
     """Inputs (N, 240) and labels (N,) of the lines; empty lines are left out."""
     try:
-        lines = text.decode("ascii").splitlines()
+        lines = text.removeprefix(codecs.BOM_UTF8).decode("ascii").splitlines()
     except UnicodeDecodeError as error:
         raise fault("splice", path, "ASCII text", f"byte {text[error.start]:#04x}") from None
     numbered = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]

@@ -245,7 +245,7 @@ class _Reader:
         try:
             with self.path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1)
-            text = data.decode()
+            text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise self._fault("text in UTF-8", f"byte {data[error.start]:#04x}") from None
         except OSError as error:

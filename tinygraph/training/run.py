@@ -35,6 +35,7 @@ from tinygraph.sealed import (
     writing,
 )
 from tinygraph.shapes import Array
+from tinygraph.text_file import read_text
 from tinygraph.training.environment import environment
 
 
@@ -302,8 +303,8 @@ class RunFolder:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(path)
+    except (OSError, ValueError) as error:
         got = reason(error) if isinstance(error, OSError) else str(error)
         raise CheckpointError(
             "run folder",

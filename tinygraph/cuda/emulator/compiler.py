@@ -102,9 +102,9 @@ class Compiler:
         return subprocess.run(
             [*self.command, *arguments],
             capture_output=True,
-            text=True,
-            timeout=300.0,
+            encoding="utf-8",
             errors="replace",
+            timeout=300.0,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "LC_ALL": "C"},
         )
@@ -155,11 +155,12 @@ def _find(named: str, path: str) -> Compiler:
         if not command or shutil.which(command[0], path=path) is None:
             continue
         try:
-            version = subprocess.run(
-                [*command, "--version"], capture_output=True, text=True, timeout=120, check=True
-            ).stdout
+            said = subprocess.run(
+                [*command, "--version"], capture_output=True, timeout=120, check=True
+            )
         except (OSError, subprocess.SubprocessError):
             continue
+        version = said.stdout.decode("utf-8", "replace")
         family = "clang" if "clang" in version or "ziglang" in command else "gcc"
         return Compiler(tuple(command), family, key([*command, version, _processor()]))
     found = f"$CXX is {named!r}, which does not run" if named else "none was found"
@@ -181,7 +182,7 @@ def _words(command: str) -> list[str]:
 def _processor() -> str:
     """What -march=native depends on: a cache may be shared by different machines."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return os.uname().machine
     wanted = ("flags", "Features", "model name", "CPU part", "CPU implementer")
@@ -197,7 +198,7 @@ def runtime_library() -> Path:
     flags += ["-nostdlib++"] if compiler.family == "clang" else []
     # Kernels name the run time, not where it lay when they were linked: a cache may move.
     flags += ["-Wl,-soname,tinygraph-emulator.so"]
-    texts = [path.read_text() for path in sorted(RUNTIME.glob("*.[ch]"))]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(RUNTIME.glob("*.[ch]"))]
 
     def build(target: Path) -> None:
         # g++ forgets after each file that it was to compile C.
@@ -210,7 +211,9 @@ def runtime_library() -> Path:
 @cache
 def headers() -> str:
     """All headers of the emulator: a kernel depends on them."""
-    return key([path.read_text() for path in sorted(INCLUDE.rglob("*")) if path.is_file()])
+    return key(
+        [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.rglob("*")) if path.is_file()]
+    )
 
 
 def _flags(compiler: Compiler, build: str) -> list[str]:
@@ -257,7 +260,7 @@ def _precompiled(compiler: Compiler, checked: bool) -> Path:
 
     def build(target: Path) -> None:
         text = target.with_suffix(".h")
-        text.write_text('#include "cuda_emulator.h"\n')
+        text.write_text('#include "cuda_emulator.h"\n', encoding="utf-8")
         try:
             compiler.make(target, "read the headers", *flags, "-x", "c++-header", str(text))
         finally:
@@ -304,14 +307,15 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
     def write(target: Path) -> None:
         text, part = target.with_suffix(".cpp"), target.with_suffix(".o")
         assembly = target.with_suffix(".s")
-        text.write_text(unit)
+        text.write_bytes(unit.encode("utf-8", "surrogateescape"))
         try:
             # Compiled and linked apart: with -fsanitize=thread the linker would add the library
             # whose functions the run time defines itself.
             if counted:
                 run(*flags, "-S", str(text), "-o", str(assembly))
-                made = add_table(assembly.read_text())
-                assembly.write_text(add_branches(made) if build == "traced" else made)
+                made = add_table(assembly.read_bytes().decode("utf-8", "surrogateescape"))
+                made = add_branches(made) if build == "traced" else made
+                assembly.write_bytes(made.encode("utf-8", "surrogateescape"))
                 run("-c", str(assembly), "-o", str(part))
             else:
                 read = [] if build == "followed" else read_headers(checked)

@@ -61,7 +61,7 @@ def told_by_compiler(kernel: Any, unit: str) -> list[Finding]:
     compiler = find_compiler()
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "unit.cpp")
-        text.write_text(unit)
+        text.write_text(unit, encoding="utf-8", errors="surrogateescape")
         flags = ["-std=c++17", "-O1", f"-I{INCLUDE}", "-Wuninitialized", "-Wmaybe-uninitialized"]
         result = compiler.run(*flags, "-S", str(text), "-o", os.devnull)
     found = []

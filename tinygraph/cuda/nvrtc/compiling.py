@@ -27,6 +27,7 @@ import ctypes.util
 import io
 import json
 import math
+import os
 import re
 import warnings
 import zipfile
@@ -275,9 +276,14 @@ def _compile(
     """
     nvrtc = library()
     program = ctypes.c_void_p()
+    texts = [text.encode() for text in source.decoded.values()]
+    files = [file.encode() for file in source.decoded]
+    listed = ctypes.c_char_p * len(files)
+    header_texts, header_names = listed(*texts), listed(*files)
+    text, file = source.text.encode(), os.fsencode(source.name)
     must(
         nvrtc.nvrtcCreateProgram(
-            ctypes.byref(program), source.text.encode(), source.name.encode(), 0, None, None
+            ctypes.byref(program), text, file, len(files), header_texts, header_names
         )
     )
     try:
@@ -287,7 +293,7 @@ def _compile(
         if tuple(map(int, version().split("."))) >= HAS_NO_CACHE:
             options.append(NO_CACHE)
         options += [f"-I{place}" for place in headers()]
-        encoded = [option.encode() for option in options]
+        encoded = [os.fsencode(option) for option in options]
         status = nvrtc.nvrtcCompileProgram(
             program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)
         )

@@ -108,7 +108,9 @@ def version() -> str:
 
 def _run(*arguments: str) -> str:
     tool = disassembler()
-    done = subprocess.run([tool, *arguments], capture_output=True, text=True)
+    done = subprocess.run(
+        [tool, *arguments], capture_output=True, encoding="utf-8", errors="replace"
+    )
     if done.returncode != 0:
         way_out = f"one that writes JSON: pip install --upgrade {PACKAGE}"
         got = done.stderr.strip() or f"exit status {done.returncode}"

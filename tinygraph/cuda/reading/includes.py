@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from tinygraph.cuda.reading.tokens import Token, tokens
+from tinygraph.text_file import is_plain, source_text
 
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
@@ -19,6 +20,7 @@ class Includes:
         self.folders = folders  # where files are looked for, after the folder of the one that asks
         self.tokens: list[Token] = []
         self.texts: dict[Path, str] = {}
+        self.decoded: dict[str, str] = {}  # by the name in #include: the files are not UTF-8
         self.once: set[Path] = set()  # files with #pragma once
         self.inside: list[Path] = []  # the files that are being read
         self.circle = ""
@@ -37,7 +39,7 @@ class Includes:
             include = _INCLUDE.match(token.text) if directive else None
             found = self._find(include[1], folder) if include else None
             if found:
-                self._include(found, name, line)
+                self._include(found, include[1] if include else "", name, line)
                 conditional = depth > 0
             elif directive and _PRAGMA_ONCE.match(token.text):
                 self.once |= {path} if path else set()
@@ -56,9 +58,11 @@ class Includes:
     def _says(self, line: int, name: str) -> None:
         self.tokens += [Token("directive", f'#line {line} "{name}"'), Token("space", "\n")]
 
-    def _include(self, path: Path, name: str, line: int) -> None:
+    def _include(self, path: Path, spelled: str, name: str, line: int) -> None:
         if path not in self.texts:
-            self.texts[path] = path.read_text(encoding="utf-8", errors="replace")
+            self.texts[path] = source_text(path)
+        if not is_plain(path, self.texts[path]):
+            self.decoded[spelled] = self.texts[path]
         if path in self.once:
             return
         if path in self.inside:

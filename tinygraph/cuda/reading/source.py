@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
+from tinygraph.text_file import MARK, source_text
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.includes import Includes
@@ -61,17 +62,22 @@ class Source:
         Raises
         ------
         KernelCompileError
-            If there is no such file or it is not UTF-8, or if a macro has no proper name or value.
+            If there is no such file or it is no text, or if a macro has no proper name or value.
+
+        Warns
+        -----
+        UserWarning
+            The file, or one that it includes, is not UTF-8: it is read as Latin-1.
         """
         places = tuple(Path(folder).expanduser().resolve() for folder in folders)
         pairs = tuple(sorted(_macro(name, value) for name, value in (defines or {}).items()))
         if isinstance(path_or_source, str) and (
             "\n" in path_or_source or "__global__" in path_or_source
         ):
-            return Source(path_or_source, None, pairs, places)
+            return Source(path_or_source.removeprefix(MARK), None, pairs, places)
         path = Path(path_or_source).expanduser()
         try:
-            return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs, places)
+            return Source(source_text(path), path.resolve(), pairs, places)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
             expected = "a readable .cu file or a CUDA source text"
             got = f"{str(path_or_source)!r}: {_reason(error)}"
@@ -104,6 +110,11 @@ class Source:
         return tuple(self._whole.texts)
 
     @property
+    def decoded(self) -> Mapping[str, str]:
+        """Include files that a compiler would not read as they are, by their names in #include."""
+        return self._whole.decoded
+
+    @property
     def tokens(self) -> list[Token]:
         """The tokens, local include files in the places of their lines; `#line` tells whose."""
         if self._whole.circle:
@@ -131,8 +142,8 @@ class Source:
             headers = [include for include in self.includes if include.name == path.name]
             places = [path, *headers] if path.is_absolute() else [*headers, path]
             found = next((place for place in places if place.is_file()), None)
-            text = found.read_text(encoding="utf-8", errors="replace") if found else ""
-        return text.splitlines()
+            text = source_text(found, warn=False) if found else ""
+        return text.split("\n")
 
     @cached_property
     def _whole(self) -> Includes:
@@ -164,7 +175,9 @@ def _macro(name: str, value: object) -> tuple[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    return "not UTF-8" if isinstance(error, ValueError) else getattr(error, "strerror", str(error))
+    if isinstance(error, ValueError):
+        return f"not UTF-8: {error}"
+    return str(getattr(error, "strerror", error))
 
 
 def _beside(path: Path) -> str:

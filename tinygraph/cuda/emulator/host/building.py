@@ -21,6 +21,7 @@ from tinygraph.cuda.emulator.host.launches import rewrite
 from tinygraph.cuda.emulator.host.refused import explained
 from tinygraph.cuda.emulator.translate import Translation
 from tinygraph.cuda.reading.source import Source, compile_error
+from tinygraph.text_file import source_text
 
 HERE = Path(__file__).resolve().parent
 INCLUDE, HOST_RUNTIME = HERE / "include", HERE / "runtime"
@@ -111,7 +112,7 @@ def _object(compiler: Compiler, source: Source, translation: _Translation, check
 
     def make(target: Path) -> None:
         text = target.with_suffix(".cpp")
-        text.write_text(unit)
+        text.write_text(unit, encoding="utf-8", errors="surrogateescape")
         prelude = _prelude(compiler, tuple(flags))
         try:
             result = compiler.run(*flags, *prelude, "-c", str(text), "-o", str(target))
@@ -128,12 +129,14 @@ def _texts(folders: Sequence[Path]) -> list[str]:
     """The headers of the folders that were named: an object depends on them."""
     suffixes = (".h", ".hpp", ".cuh", ".inl", ".hxx")
     files = [p for folder in folders for p in sorted(folder.glob("*")) if p.suffix in suffixes]
-    return [p.read_text(encoding="utf-8", errors="replace") for p in files]
+    return [source_text(p, warn=False) for p in files]
 
 
 @cache
 def _own_headers() -> str:
-    return key([path.read_text() for path in sorted(INCLUDE.rglob("*")) if path.is_file()])
+    return key(
+        [path.read_text(encoding="utf-8") for path in sorted(INCLUDE.rglob("*")) if path.is_file()]
+    )
 
 
 def _prelude(compiler: Compiler, flags: tuple[str, ...]) -> list[str]:
@@ -147,7 +150,7 @@ def _prelude(compiler: Compiler, flags: tuple[str, ...]) -> list[str]:
 
     parts = ["prelude", compiler.identity, headers(), _own_headers(), *flags]
     found = compiled(parts, ".h.gch", make).with_suffix("")
-    found.write_text(f'#include "{header}"\n')
+    found.write_text(f'#include "{header}"\n', encoding="utf-8", errors="surrogateescape")
     return ["-include", str(found)]
 
 
@@ -160,7 +163,9 @@ def _runtime(compiler: Compiler) -> Path:
     """
     sources = [path for folder in (RUNTIME, HOST_RUNTIME) for path in sorted(folder.glob("*.c"))]
     others = [path for folder in (RUNTIME, HOST_RUNTIME) for path in sorted(folder.glob("*.h"))]
-    texts = [path.read_text() for path in (*sources, *others, INCLUDE / "driver_types.h")]
+    texts = [
+        path.read_text(encoding="utf-8") for path in (*sources, *others, INCLUDE / "driver_types.h")
+    ]
     flags = shlex.split("-std=gnu11 -O2 -g1 -fPIC -pthread -ftls-model=initial-exec -shared")
     flags += ["-nostdlib++"] if compiler.family == "clang" else []
     flags.append("-Wl,-Bsymbolic")  # a function of the program may have the name of one of ours

@@ -27,6 +27,7 @@ from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.native import Failure
 from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
 from tinygraph.frozen import frozen
+from tinygraph.text_file import source_text
 
 DEFAULT_TIMEOUT = 600.0  # seconds for the whole program
 
@@ -74,7 +75,7 @@ def run(
         Where what it prints goes; where this process prints by default.
     """
     reading, writing = os.pipe()
-    with tempfile.NamedTemporaryFile("w", suffix=".variables") as variables:
+    with tempfile.NamedTemporaryFile("w", suffix=".variables", encoding="utf-8") as variables:
         for name, address, size, constant in program.variables:
             variables.write(f"{name[:63]} {address} {size} {int(constant)}\n")
         variables.flush()
@@ -202,7 +203,7 @@ class _Teller(TellingKernel):
 
     def line_text(self, file: str, line: int) -> str:
         if Path(file).is_absolute() and Path(file).is_file():
-            lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = source_text(Path(file), warn=False).split("\n")
             return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
         return super().line_text(file, line)
 
