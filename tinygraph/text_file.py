@@ -16,7 +16,6 @@ import tokenize
 import warnings
 from pathlib import Path
 
-MARK = "\ufeff"
 _MARKS = (  # that of UTF-16 is the beginning of that of UTF-32
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -23,7 +23,7 @@ POOL = find("pool")
     [
         ("def windows(size, kernel, stride)\n    return 1\n", "error", 1, "SyntaxError"),
         ("import numpy as np\n1 / 0\n", "error", 2, "ZeroDivisionError"),
-        ("x = 1\n", "error", None, "KeyError: 'windows'"),
+        ("x = 1\n", "error", None, "NameError: the file defines no windows"),
         ("import os\n", "rule", 1, "os: this module is not needed here"),
     ],
 )

@@ -67,6 +67,7 @@ _SIDE, _PIXELS = 32, 32 * 32
 _RECORD = 1 + 3 * _PIXELS
 _MAX_INSIDE = 1 << 28  # the archive holds 184 MB
 _MAX_JPEG, _MAX_JPEGS = 1 << 16, 1 << 28  # a file, and all of them
+_FORMATS = ("PNG", "JPEG")  # in which images are published
 _MAX_ROWS = 50_000
 _PYTHON_VERSION = ("data_batch_1", "cifar-10-batches-py", "cifar-10-python.tar.gz")
 _MEMBER = re.compile(r"(train|test)/([^/]+)/(\d{1,9})\.jpe?g")
@@ -244,7 +245,9 @@ def _read_jpeg(folder: Path, split: str, verify: bool) -> Contents:
                 repr(label),
                 f"the classes are {', '.join(CLASSES)}",
             )
-        image = pixels(decode("cifar10", f"{path}: {name}", data, max_pixels=_PIXELS))
+        image = pixels(
+            decode("cifar10", f"{path}: {name}", data, max_pixels=_PIXELS, formats=_FORMATS)
+        )
         if image.shape != (3, _SIDE, _SIDE):
             raise DatasetError(
                 "cifar10",
@@ -299,7 +302,9 @@ def _read_lossless(folder: Path, split: str, verify: bool) -> Contents:
 
 def _rows(path: Path) -> Array:
     """A PNG file with an image in each row: uint8 (rows, 3, 32, 32)."""
-    image = pixels(decode("cifar10", str(path), path, max_pixels=_MAX_ROWS * _PIXELS))
+    image = pixels(
+        decode("cifar10", str(path), path, max_pixels=_MAX_ROWS * _PIXELS, formats=_FORMATS)
+    )
     if image.shape[2] != _PIXELS:
         raise DatasetError(
             "cifar10", str(path), f"rows of {_PIXELS} pixels", f"rows of {image.shape[2]}"

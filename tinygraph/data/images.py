@@ -6,6 +6,7 @@ image   uint8 (C, H, W), C = 3 for the mode "RGB" and 1 for "L" (grey levels)
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,25 +52,33 @@ def formats_by_suffix() -> dict[str, str]:
     return {suffix: name for suffix, name in known if name in opened and name not in _REFUSED}
 
 
-def _offered(library: Any, name: str) -> list[str]:
+def _offered(library: Any, name: str, formats: Sequence[str]) -> Sequence[str]:
     """The decoders that a file of that name is offered to."""
+    if formats:
+        return formats
     by_suffix = formats_by_suffix().get(Path(name).suffix.lower())
-    formats = dict.fromkeys([*_FORMATS, *([by_suffix] if by_suffix else [])])
-    return [name for name in formats if name in library.OPEN]
+    known = dict.fromkeys([*_FORMATS, *([by_suffix] if by_suffix else [])])
+    return [name for name in known if name in library.OPEN]
 
 
 def decode(
-    op: str, name: str, source: Path | bytes, mode: str = "RGB", max_pixels: int = MAX_PIXELS
+    op: str,
+    name: str,
+    source: Path | bytes,
+    mode: str = "RGB",
+    max_pixels: int = MAX_PIXELS,
+    formats: Sequence[str] = (),
 ) -> Any:
     """One image as a Pillow image of that mode; DatasetError with its name where that fails.
 
     Turned upright as its EXIF says.  Transparency is dropped, 16-bit grey levels are cut to their
-    high 8 bits, and of several pictures in a file the first is taken.
+    high 8 bits, and of several pictures in a file the first is taken.  Other `formats` than those
+    that are named, if any, are offered to no decoder.
     """
     library = pillow(op)
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with library.open(stream, formats=_offered(library, name)) as image:
+        with library.open(stream, formats=_offered(library, name, formats)) as image:
             width, height = image.size  # from the header: nothing is decoded yet
             if width * height <= max_pixels:
                 return _converted(library, image, mode)

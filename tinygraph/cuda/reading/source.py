@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
-from tinygraph.text_file import MARK, source_text
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.includes import Includes
@@ -74,10 +73,10 @@ class Source:
         if isinstance(path_or_source, str) and (
             "\n" in path_or_source or "__global__" in path_or_source
         ):
-            return Source(path_or_source.removeprefix(MARK), None, pairs, places)
+            return Source(path_or_source.removeprefix("\ufeff"), None, pairs, places)
         path = Path(path_or_source).expanduser()
         try:
-            return Source(source_text(path), path.resolve(), pairs, places)
+            return Source(_read(path), path.resolve(), pairs, places)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
             expected = "a readable .cu file or a CUDA source text"
             got = f"{str(path_or_source)!r}: {_reason(error)}"
@@ -142,7 +141,7 @@ class Source:
             headers = [include for include in self.includes if include.name == path.name]
             places = [path, *headers] if path.is_absolute() else [*headers, path]
             found = next((place for place in places if place.is_file()), None)
-            text = source_text(found, warn=False) if found else ""
+            text = _read(found, warn=False) if found else ""
         return text.split("\n")
 
     @cached_property
@@ -160,6 +159,12 @@ class Source:
             parts += [path.name, text]
         made: str = import_module("tinygraph.build_cache").key(parts)  # here: it loads OpenSSL
         return made
+
+
+def _read(path: Path, warn: bool = True) -> str:
+    """The text of a file, in whatever encoding."""
+    text: str = import_module("tinygraph.text_file").source_text(path, warn)  # here: as above
+    return text
 
 
 def _macro(name: str, value: object) -> tuple[str, str]:
