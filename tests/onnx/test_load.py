@@ -66,6 +66,16 @@ def test_a_compiled_network_has_the_same_outputs(name, tmp_path):
         np.testing.assert_allclose(compiled(*feeds).numpy(), network(*feeds).numpy(), 1e-6, 1e-6)
 
 
+def test_long_cumulative_sums_of_a_constant(tmp_path):
+    """One by one in float32 the last sums would be wrong by 1e-3."""
+    table = np.full(1 << 17, 0.1, np.float32)
+    nodes = [node("CumSum", ["table", "axis"], ["sums"]), node("Add", ["x", "sums"], ["y"])]
+    initializers = {"table": table, "axis": np.array(0)}
+    made = model(nodes, {"x": (FLOAT, [1])}, {"y": (FLOAT, [table.size])}, initializers)
+    y = loaded(made, tmp_path)(np.zeros(1, np.float32))
+    np.testing.assert_allclose(y.value, np.cumsum(table.astype(np.float64)), 2.0**-24)
+
+
 # ---- names -----------------------------------------------------------------------------------
 
 

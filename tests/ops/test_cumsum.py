@@ -1,5 +1,8 @@
 """cumsum against sums of each beginning; integers, empty axes, layouts."""
 
+import math
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,62 @@ class TestCumsum(OpContract):
         x = np.random.default_rng(0).integers(-(2**40), 2**40, shape)
         y = tg.cumsum(tg.Tensor(x, device=device), axis)
         np.testing.assert_array_equal(y.value, np.cumsum(x, axis))
+
+    # One by one, 0.1 in float32 is wrong by 1e-2 after 2^20 additions.
+    @pytest.mark.parametrize(
+        ("shape", "axis"),
+        [
+            ((1 << 20,), 0),
+            ((1 << 17, 2), 0),
+            ((3, 70_001), -1),
+            ((5000, 3, 9), 0),
+            ((2, 9001, 3), 1),
+            ((700, 40), 1),
+            ((100, 65), 1),
+            ((1, 25), 1),
+        ],
+    )
+    def test_long_axes_in_float32(self, shape, axis, device):
+        """Against float64: an error of log(n) roundings in kernels, of one on the cpu."""
+        terms = 0.2 * np.random.default_rng(2).random(shape)
+        for x in (np.full(shape, 0.1, np.float32), terms.astype(np.float32)):
+            node = tg.Tensor(x, requires_grad=True, device=device)
+            y = tg.cumsum(node, axis)
+            y.backward(x)
+            wide = x.astype(np.float64)
+            from_the_end = np.flip(np.cumsum(np.flip(wide, axis), axis), axis)
+            roundings = 1 if device == "cpu" else 3 * math.log2(shape[axis])
+            tolerance = roundings * 2.0**-24
+            np.testing.assert_allclose(y.value, np.cumsum(wide, axis), rtol=tolerance)
+            np.testing.assert_allclose(node.grad, from_the_end, rtol=tolerance)
+
+    def test_long_axes_of_views_and_in_a_plan(self):
+        base = np.random.default_rng(3).random((90, 30, 200)).astype(np.float32)
+        for x in (base.T, base[::-2, :, 50:], np.broadcast_to(base[:, :1], base.shape)):
+            for axis in range(3):
+                wide = np.cumsum(x, axis, dtype=np.float64)
+                step = tg.compile(lambda v, axis=axis: tg.cumsum(v, axis))
+                for y in (tg.cumsum(tg.Tensor(x), axis), step(tg.Tensor(x)), step(tg.Tensor(x))):
+                    np.testing.assert_allclose(y.value, wide, rtol=2.0**-24)
+
+    def test_memory_is_not_doubled(self):
+        x = tg.Tensor(np.ones(1 << 21, np.float32))
+        tracemalloc.start()
+        try:
+            tg.cumsum(x, 0)
+            assert tracemalloc.get_traced_memory()[1] < x.value.nbytes + (1 << 20)
+        finally:
+            tracemalloc.stop()
+
+    @pytest.mark.second
+    def test_more_ones_than_float32_can_count(self):
+        n = 1 << 25
+        x = tg.Tensor(np.ones(n, np.float32), requires_grad=True)
+        y = tg.cumsum(x, 0)
+        y.backward(x.value)
+        counted = np.arange(1, n + 1).astype(np.float32)
+        np.testing.assert_array_equal(y.value, counted)
+        np.testing.assert_array_equal(x.grad, counted[::-1])
 
     def test_two_blocks_for_a_row_under_the_checker(self):
         """Whole numbers, so that every order of addition gives the same."""

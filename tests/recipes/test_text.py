@@ -219,6 +219,11 @@ def test_characters_have_the_shares_of_the_softmax(temperature):
     assert _drawn(logits, 0, 0.99) == logits.argmax()
 
 
+def test_the_largest_number_below_1_draws_a_character():
+    """In float32 its product with the sum of the weights would be that sum, past the last one."""
+    assert _drawn(np.zeros(7, np.float32), 1.0, math.nextafter(1, 0)) == 6
+
+
 @pytest.mark.second
 @EACH
 def test_what_is_written_is_of_the_alphabet_and_repeatable(name):

@@ -276,5 +276,5 @@ def _drawn(logits: Any, temperature: float, draw: float) -> int:
     if temperature == 0:
         return int(logits.argmax())
     weights = np.exp((logits - logits.max()) / temperature)
-    shares = weights.cumsum()
+    shares = weights.cumsum(dtype=np.float64)
     return int(np.searchsorted(shares, draw * shares[-1], side="right"))

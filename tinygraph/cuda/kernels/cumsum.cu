@@ -20,7 +20,7 @@
 // Where an axis has more than one slice, slice_sums sums them up, a launch of cumulative_sums over
 // these sums gives what each slice begins with, and a last one takes that in.  x is read once, with
 // several slices twice; y is written once.  One addition for each element in group 1, six to
-// fourteen in the others.
+// sixteen in the others.
 // Deterministic: no two groups of threads write one element, and every sum has a fixed order.
 //
 // Sums begin with -0, which added to any number leaves it as it is; 0 would turn -0 into 0.
@@ -66,14 +66,16 @@ __device__ __forceinline__ T scan_group(T value, int group, T& carry, T* scratch
     if (threadIdx.x % 32 == 31)
         scratch[threadIdx.x / 32] = value;
     __syncthreads();
-    T before = carry;
+    T before = -T(0), all = -T(0);  // added up apart: the carry is rounded once in a turn
 #pragma unroll
     for (int warp = 0; warp < WARPS; ++warp) {
         if (warp == threadIdx.x / 32)
-            before = carry;
-        carry += scratch[warp];
+            before = all;
+        all += scratch[warp];
     }
-    return before + value;
+    value = carry + (before + value);
+    carry += all;
+    return value;
 }
 
 // x (kept0, 1, 1, L, kept2) T in; starts (outputs, slices) T in, null where there is one slice: the

@@ -142,7 +142,8 @@ def _cumulative(kind: str, in_numpy: Any, first: int) -> None:
                 return _cumulative_product(node, x, place)
             y = array(x)
             y = np.flip(y, place) if node["reverse"] else y
-            total = in_numpy(y, place).astype(y.dtype)
+            wide = np.float64 if y.dtype.kind == "f" else None
+            total = in_numpy(y, place, wide).astype(y.dtype)
             if node["exclusive"]:
                 start = np.full_like(np.take(total, [0], place), first) if y.shape[place] else total
                 total = np.concatenate([start, np.delete(total, -1, place)], place)
