@@ -150,7 +150,7 @@ ABSENT = _rows(
     addcmul: x + value * a * b
     addcdiv: x + value * a / b
     lerp: x + weight * (y - x)
-    dist: ((x - y) ** 2).sum().sqrt()
+    dist: tg.norm(x - y)
     t: x.T
     numel: x.numel()
     clamp_min: tg.clamp(x, min=...)

@@ -76,6 +76,16 @@ def test_long_cumulative_sums_of_a_constant(tmp_path):
     np.testing.assert_allclose(y.value, np.cumsum(table.astype(np.float64)), 2.0**-24)
 
 
+def test_reduce_l2_of_numbers_whose_squares_are_out_of_range(tmp_path):
+    nodes = [node("ReduceL2", ["x", "axes"], ["y"], keepdims=0)]
+    initializers = {"axes": np.array([1])}
+    network = loaded(
+        model(nodes, {"x": (FLOAT, [2, 2])}, {"y": (FLOAT, [2])}, initializers), tmp_path
+    )
+    y = network(np.float32([[3e-23, 4e-23], [3e20, -4e20]]))
+    np.testing.assert_allclose(y.value, [5e-23, 5e20], rtol=1e-6)
+
+
 # ---- names -----------------------------------------------------------------------------------
 
 

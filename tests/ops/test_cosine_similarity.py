@@ -62,3 +62,14 @@ class TestCosineSimilarity(OpContract):
     def test_broadcast_vectors(self):
         """An operand that is repeated along the axis is as long as it is then."""
         assert tg.cosine_similarity(np.ones((1, 1)), np.ones((1, 4))).item() == pytest.approx(1)
+
+    @pytest.mark.parametrize("scale", [1e-30, 1e-23, 1e20, 1e37])
+    def test_vectors_whose_squares_are_out_of_range(self, scale, device):
+        """Nothing but the direction counts, and a gradient is the smaller the longer a vector."""
+        v, w = np.array([[3.0, 4.0]]), np.array([[1.0, 2.0]])
+        x = tg.Tensor((scale * v).astype(np.float32), requires_grad=True, device=device)
+        z = tg.cosine_similarity(x, np.float32(w), eps=0.0)
+        z.backward()
+        assert z.item() == pytest.approx(11 / 5 / math.sqrt(5), rel=1e-6)
+        slope = w / 5 / math.sqrt(5) - v * 11 / 125 / math.sqrt(5)  # w / (|v| |w|) - v z / |v|^2
+        np.testing.assert_allclose(x.grad * np.float64(scale), slope, rtol=1e-5, atol=1e-7)

@@ -70,3 +70,73 @@ class TestNorm(OpContract):
         x = tg.Tensor([[0.0, 0.0], [1.0, 0.0]], requires_grad=True, device=device)
         tg.norm(x, p, 1).sum().backward()
         assert x.device.to_numpy(x.grad).tolist() == [[0, 0], [1, 0]]
+
+    # A norm grows with its vector, and its gradient stays: the oracle is that of ordinary numbers.
+    @pytest.mark.parametrize("p", [2, 1, 3, 4, 30, 1.5, 0.5, -1, -2, -30, math.inf, -math.inf])
+    @pytest.mark.parametrize(
+        ("dtype", "scales"),
+        [
+            ("float32", [1e-36, 1e-23, 1e-14, 1e15, 1e20, 5e36]),
+            ("float64", [1e-300, 1e-200, 1e-80, 1e80, 1e200, 1e300]),
+        ],
+    )
+    def test_vectors_whose_powers_are_out_of_range(self, p, dtype, scales, device):
+        v = np.array([[3.0, -4.0, 1.0], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]]) + np.zeros((1, 1))
+        for scale in scales:
+            many = np.stack([v, v * scale]).astype(dtype)  # (2, 3, 3), ordinary ones beside them
+            for axis, x in ((2, many), (1, many.swapaxes(1, 2))):
+                node = tg.Tensor(np.ascontiguousarray(x), requires_grad=True, device=device)
+                y = tg.norm(node, p, axis)
+                y.backward(np.full(y.shape, 2, dtype))
+                norms = [reference.norm(row, p) for row in v[:2]]
+                tolerance = {"rtol": 1e-5 if dtype == "float32" else 1e-12}
+                np.testing.assert_allclose(y.value[0, :2], norms, **tolerance)
+                np.testing.assert_allclose(y.value[1, :2] / scale, norms, **tolerance)
+                np.testing.assert_array_equal(y.value[:, 2], 0)
+                g = node.grad if axis == 2 else node.grad.swapaxes(1, 2)
+                np.testing.assert_allclose(g[1], g[0], **tolerance)
+                np.testing.assert_array_equal(g[:, 2], 0)
+
+    @pytest.mark.parametrize("p", [2, 4, -1])
+    def test_a_large_array_of_small_numbers(self, p, device):
+        """Of all elements, in several blocks of a kernel."""
+        x = np.full((3, 9000), 1e-23, np.float32)
+        node = tg.Tensor(x, requires_grad=True, device=device)
+        y = tg.norm(node, p)
+        y.backward(np.ones((), np.float32))
+        assert y.item() == pytest.approx(1e-23 * 27000 ** (1 / p), rel=1e-5)
+        np.testing.assert_allclose(node.grad, 27000 ** (1 / p - 1), rtol=1e-4)
+
+    def test_the_two_examples(self, device):
+        for x, p, norm, slope in (
+            ([1e-23] * 2, 2, 2**0.5 * 1e-23, 0.5**0.5),
+            ([1e-14] * 2, 4, 2**0.25 * 1e-14, 0.5**0.75),
+        ):
+            node = tg.Tensor(x, requires_grad=True, device=device)
+            y = tg.norm(node, p)
+            y.backward()
+            assert y.item() == pytest.approx(norm, rel=1e-6)
+            np.testing.assert_allclose(node.grad, slope, rtol=1e-6)
+
+    @pytest.mark.parametrize("p", [0.5, 1.1])
+    def test_numbers_of_which_one_is_far_smaller(self, p, device):
+        """Their ratio is 0 in float32, its power is not."""
+        x = tg.Tensor(np.array([1e-38, 1e10], np.float32), requires_grad=True, device=device)
+        tg.norm(x, p).backward()
+        small = np.float64(x.value[0])
+        np.testing.assert_allclose(x.grad, [(small / 1e10) ** (p - 1), 1], rtol=1e-5)
+
+    @pytest.mark.parametrize("p", [2, 3, 0.5, -1])
+    def test_what_is_not_finite_shows(self, p, device):
+        x = [[np.nan, 1e-30], [np.inf, 1e30], [np.nan, np.inf], [1e-30, 1e-30]]
+        y = tg.norm(tg.Tensor(np.array(x, np.float32), device=device), p, 1).value
+        assert np.isnan(y[[0, 2]]).all()
+        assert y[1] == (np.inf if p > 0 else np.float32(1e30))
+        assert y[3] == pytest.approx(1e-30 * 2 ** (1 / p), rel=1e-6)
+
+    def test_ordinary_rows_keep_their_bits_beside_small_ones(self):
+        x = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32)
+        both = np.concatenate([x, x * np.float32(1e-30)])
+        for p in (2, 3, 0.7):
+            alone = tg.norm(tg.Tensor(x), p, 1).value
+            np.testing.assert_array_equal(tg.norm(tg.Tensor(both), p, 1).value[:50], alone)

@@ -113,6 +113,28 @@ class TestStd(OpContract):
         Bad("no number", (X,), {"correction": "x"}, ArgumentError, "correction: expected a finite"),
     ]
 
+    @pytest.mark.parametrize("scale", [1e-30, 1e-23, 1e20, 1e37])
+    def test_numbers_whose_squares_are_out_of_range(self, scale):
+        """A deviation grows with its numbers, and its gradient stays."""
+        v = np.array([[1.0, -2.0, 4.0], [3.0, 5.0, 5.0], [7.0, 7.0, 7.0]])
+        for correction, axis in ((0, 1), (1, 1), (1, 0)):
+            x = (scale * v if axis else scale * v.T).astype(np.float32)
+            node = tg.Tensor(x, requires_grad=True)
+            y = tg.std(node, axis, correction=correction)
+            y.backward(np.full(3, 2, np.float32))
+            wide = np.moveaxis(x.astype(np.float64), axis, 1)
+            d = wide - wide.mean(1, keepdims=True)
+            deviation = np.sqrt((d * d).sum(1) / (3 - correction))
+            np.testing.assert_allclose(y.value, deviation, rtol=1e-5)
+            assert y.value[2] == 0
+            slope = np.divide(2 * d, deviation[:, None], where=[[True], [True], [False]], out=0 * d)
+            got = np.moveaxis(node.grad, axis, 1)
+            np.testing.assert_allclose(got, slope / (3 - correction), rtol=1e-4, atol=1e-6)
+            with tg.no_grad():
+                np.testing.assert_array_equal(
+                    tg.std(node, axis, correction=correction).value, y.value
+                )
+
 
 class _SpreadOfTwo:
     """A function that gives two tensors: the contract looks at a weighted sum of them."""

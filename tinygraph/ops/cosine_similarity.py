@@ -1,17 +1,18 @@
 """Cosine similarity: the cosine of the angle between two vectors.
 
-    n = sqrt(max(sum of x**2, eps**2))      the length of x, of eps at least; m that of y
+    n = max(sqrt(sum of x**2), eps)         the length of x, of eps at least; m that of y
     z = sum of (x / n) * (y / m)            along an axis
 
-Each vector is divided by its length before the product, which could overflow.
+Each vector is divided by its length before the product, which could overflow.  `norm` makes the
+length of numbers whose squares would.
 """
 
 from __future__ import annotations
 
 from tinygraph.checks import number
 from tinygraph.ops.arithmetic import div, maximum, mul
-from tinygraph.ops.elementwise import sqrt, square
 from tinygraph.ops.expand import expand
+from tinygraph.ops.norm import norm
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.sum import sum
 from tinygraph.shapes import broadcast_shapes, normalize_axes
@@ -58,6 +59,6 @@ def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) 
     directions = []
     for v in (x, y):
         vectors = v if v.shape == shape else expand(v, shape)
-        length = sqrt(maximum(sum(square(vectors), axis, keepdims=True), eps**2))
+        length = maximum(norm(vectors, 2, axis, keepdims=True), eps)
         directions.append(div(vectors, length))
     return sum(mul(*directions), axis)

@@ -7,11 +7,14 @@
 
 For p = 2 that is sqrt(sum x^2), and gx = gy * x / y.  The limits for p = inf and -inf are the
 largest and the smallest absolute value; p = 0 counts what is not 0.  These are other ops.
+
+Powers leave the range of the dtype before norms do: shared/lengths.py.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from tinygraph.ops.count_nonzero import count_nonzero
 from tinygraph.ops.elementwise import abs
 from tinygraph.ops.max import Max, Min
 from tinygraph.ops.shared.axes import arranged, sets_of
+from tinygraph.ops.shared.lengths import doubtful, make_again, scaled_length
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
 from tinygraph.ops.shared.totals import total
 from tinygraph.shapes import Array, Axis, Shape, as_axes, require_float
@@ -47,18 +51,28 @@ class Norm(Reduction, Op):
             np.power(powers, self.p, out=powers)
         y = mem.empty(shape, x.dtype)
         total(powers, axes, y)
+        again = doubtful(y) if self.p != 1 else None
         if self.p == 2:
             np.sqrt(y, out=y)
         else:
             np.power(y, 1 / self.p, out=y)
+        if again is not None:
+            make_again(y, again, x, axes, partial(scaled_length, p=self.p))
         return y, (x, y) if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, y = saved
         axes, _ = self.over(x.shape)
         flat = np.equal(x, 0, out=mem.empty(x.shape, bool))
-        gx = np.divide(x, spread(y, x.shape, axes), out=mem.empty(x.shape, x.dtype))
-        if self.p != 2:
+        gx = mem.empty(x.shape, x.dtype)
+        if 0 < self.p < 2:  # a power of less than 1 brings back what x / y would round to 0
+            np.absolute(x, out=gx)
+            np.power(gx, self.p - 1, out=gx)
+            gx *= spread(np.power(y, 1 - self.p), x.shape, axes)
+            np.copysign(gx, x, out=gx)
+        else:
+            np.divide(x, spread(y, x.shape, axes), out=gx)
+        if self.p > 2 or self.p < 0:
             np.absolute(gx, out=gx)
             np.power(gx, self.p - 1, out=gx)
             np.copysign(gx, x, out=gx)
@@ -70,14 +84,13 @@ class Norm(Reduction, Op):
         axes, shape = self.over(x.shape)
         source, sets = arranged(mem, x, axes), sets_of(x.shape, axes)
         kernel = self.kernel("forward", x.dtype)
-        null = mem.empty((0,), x.dtype)
-        elements, sums = source, null  # from the second stage on there are sums alone
+        elements = source
         while sets.slices > 1:
             parts = mem.empty((sets.outputs, sets.slices), x.dtype)
-            sets.launch(kernel, elements, sums, parts, null, self.p)
-            elements, sums, sets = null, parts, sets.parts()
+            sets.launch(kernel, elements, parts, self.p)
+            elements, sets = parts, sets.parts()
         y = mem.empty(shape, x.dtype)
-        sets.launch(kernel, elements, sums, null, y, self.p)
+        sets.launch(kernel, elements, y, self.p)
         return y, (x.shape, source, y) if mem.needs[0] else None
 
     def kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:

@@ -9,7 +9,7 @@
     v[k]     = sum over r in R of d[k, r]**2 / (M - c)
 
     var      y = v           gx[k, r] = gy[k] * 2 * d[k, r] / (M - c)
-    std      y = sqrt(v)     gx[k, r] = gy[k] * d[k, r] / (M - c) / y[k]         0 where y is 0
+    std      y = sqrt(v)     gx[k, r] = gy[k] / (M - c) * (d[k, r] / y[k])       0 where y is 0
 
 The share of m in gx vanishes, for the d have sum 0.
 
@@ -19,6 +19,7 @@ rounding of m itself is taken out by centring d once more.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.mean import mean
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.lengths import doubtful, make_again, scaled_length
 from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.shared.reductions import Reduction, count, spread
 from tinygraph.ops.shared.totals import total
@@ -90,16 +92,38 @@ class Var(Reduction, Op):
 class Std(Var):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y, d = super().forward(mem, x)
+        again = doubtful(y)
         np.sqrt(y, out=y)
+        if again is not None:  # the squares of small and large distances are out of range
+            axes, _ = self.over(x.shape)
+            make_again(y, again, x, axes, partial(_deviation, self._divisor(x.shape, axes)))
         return y, (d, y) if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         d, y = saved
-        differs = np.not_equal(y, 0, out=mem.empty(y.shape, bool))
-        g = mem.zeros(y.shape, y.dtype)
-        np.divide(gy, y, out=g, where=differs)
-        g /= 2
-        return super().backward(mem, g, d, needs)
+        axes, _ = self.over(d.shape)
+        flat = np.equal(y, 0, out=mem.empty(y.shape, bool))
+        share = np.divide(
+            gy, d.dtype.type(self._divisor(d.shape, axes)), out=mem.empty(gy.shape, gy.dtype)
+        )
+        length = mem.empty(y.shape, y.dtype)
+        length[...] = y
+        for array, value in ((share, 0), (length, 1)):
+            np.copyto(array, value, where=flat)
+        gx = np.divide(d, spread(length, d.shape, axes), out=mem.empty(d.shape, d.dtype))
+        gx *= spread(share, d.shape, axes)
+        return (gx,)
+
+
+def _deviation(divisor: float, sets: Array) -> Array:
+    """The standard deviation of each row, which is overwritten."""
+    least, most = sets.min(axis=1), sets.max(axis=1)
+    flat = (least == most) & np.isfinite(most)
+    for _ in range(2):
+        sets -= np.add.reduce(sets, axis=1, keepdims=True) / sets.dtype.type(sets.shape[1])
+    with np.errstate(all="ignore"):
+        y = scaled_length(sets, 2.0) / sets.dtype.type(divisor**0.5)
+    return np.where(flat & (divisor > 0), 0, y)
 
 
 def _correction(
@@ -195,7 +219,8 @@ def std(
     Returns
     -------
     Tensor
-        ... The gradient is 0 where the standard deviation is.
+        ... The gradient is 0 where the standard deviation is.  On the cpu it is right also where
+        the variance is out of the range of the dtype, as that of [1e-30, 2e-30] in float32.
 
     Examples
     --------

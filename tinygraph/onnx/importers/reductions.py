@@ -30,7 +30,7 @@ def _l1(x: Tensor, axes: Axes, keep: bool) -> Tensor:
 
 
 def _l2(x: Tensor, axes: Axes, keep: bool) -> Tensor:
-    return ops.sqrt(ops.sum(ops.square(x), axes, keep))
+    return ops.norm(x, 2, axes, keep)
 
 
 def _log_sum(x: Tensor, axes: Axes, keep: bool) -> Tensor:
