@@ -8,6 +8,7 @@ import pytest
 import tinygraph as tg
 from tinygraph import creation, sampling
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.running import Runner
 
 FILLED = {tg.zeros: 0, tg.ones: 1}
 LIKE = [tg.zeros_like, tg.ones_like, tg.empty_like, tg.rand_like, tg.randn_like]
@@ -91,6 +92,52 @@ def test_counted(device):
     assert tg.arange(big, big + 1).item() == big
 
 
+DTYPES = ["float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"]
+DTYPES += ["uint8", "uint16", "uint32", "uint64"]
+RANGES = [
+    *((0, 5, 1), (5, 0, -2), (-5, 300, 7), (3, 3, 1), (3, 1, 1), (0, 1, 0.25), (0.1, 5, 0.3)),
+    *((5.5, -3, -0.7), (-2.5, 2.5, 0.5), (-0.0, 3, 1), (2**53 + 1, 2**53 + 9, 1), (0, True, 1)),
+    *((np.float32(0.1), 1, np.float32(0.1)), (np.int8(3), np.int8(100), np.int8(5)), (0, 700, 1)),
+]
+LINES = [(0, 1, 5), (3, -3, 7), (0, 1, 1), (0, 1, 0), (0.1, 0.7, 301), (-0.0, 0.0, 3), (2, 2, 4)]
+LINES += [(np.float32(0.1), np.float32(0.9), 11)]
+
+
+def assert_bits(x, array, dtype):
+    want = array.astype(dtype)
+    assert (x.dtype, x.shape) == (want.dtype, want.shape)
+    assert x.numpy().tobytes() == want.tobytes(), (x.numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@np.errstate(over="ignore")  # of float16
+def test_counted_leaves_have_the_bits_of_numpy(dtype, every_device):
+    given = {"dtype": dtype, "device": every_device}
+    for args in RANGES:
+        assert_bits(tg.arange(*args, **given), np.arange(*args), dtype)
+    for args in LINES:
+        assert_bits(tg.linspace(*args, **given), np.linspace(*args), dtype)
+    for args in ((3, 3), (2, 50), (50, 2), (0, 3)):
+        assert_bits(tg.eye(*args, **given), np.eye(*args), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_they_have_them_on_the_stand_in_without_a_copy(dtype, rehearsed_cuda):
+    """A copy from the host would be seen by whoever stands at the top."""
+
+    class Unseen(Runner):
+        def wait(self, why):
+            assert why == "read values", why
+
+    with Unseen():
+        test_counted_leaves_have_the_bits_of_numpy(dtype, "cuda")
+
+
+def test_a_line_whose_steps_are_too_small_for_float64(device):
+    line = tg.linspace(0, 5e-324, 4, dtype=tg.float64, device=device)
+    np.testing.assert_array_equal(line.value, np.linspace(0, 5e-324, 4))
+
+
 def test_tensor_copies_and_as_tensor_shares():
     array = np.ones(2)
     copied, shared, by_numpy = tg.tensor(array), tg.as_tensor(array), tg.from_numpy(array)
@@ -163,6 +210,9 @@ def test_is_tensor():
         (lambda: tg.from_numpy(np.ones(1, complex)), DtypeError, "got complex128"),
         (lambda: tg.zeros(2, size=(3,), shape=(2,)), ArgumentError, "shape: .*size"),
         (lambda: tg.zeros(2, dtpye=int), TypeError, "dtpye"),
+        (lambda: tg.arange(0, np.inf), ArgumentError, "arange: end: expected a finite number"),
+        (lambda: tg.arange(np.nan, device="emulator"), ArgumentError, "arange: end: .* nan"),
+        (lambda: tg.arange(0, 1, np.nan), ArgumentError, "arange: step: expected a finite"),
     ],
 )
 def test_bad_arguments(call, error, words):

@@ -5,10 +5,12 @@ What every leaf can be told stands in leaf_options.py, and is described there.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
+from tinygraph import counted
 from tinygraph.checks import whole
 from tinygraph.device import Device, get_device
 from tinygraph.dtypes import Dtype, float32, int64
@@ -251,17 +253,10 @@ def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
     """
     rows = whole("eye", "n", n, least=0)
     columns = rows if m is None else whole("eye", "m", m, least=0)
-    return _from_host("eye", np.eye(rows, columns), float32, options)
+    return new_leaf("eye", partial(counted.eye, rows=rows, columns=columns), float32, **options)
 
 
 # ---- counted --------------------------------------------------------------------------------
-
-
-def _from_host(op: str, array: Array, default: Dtype, options: Options) -> Tensor:
-    """A leaf with an array that was made on the host."""
-    return new_leaf(
-        op, lambda at, dtype: at.from_numpy(array.astype(dtype, copy=False)), default, **options
-    )
 
 
 @created
@@ -286,8 +281,12 @@ def arange(
     if not step:
         raise ArgumentError("arange", "step", "any number but 0", step)
     first, last = (0, start) if end is None else (start, end)
+    for name, value in (("start", first), ("end", last), ("step", step)):
+        if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+            raise ArgumentError("arange", name, "a finite number", value)
     whole = all(isinstance(v, (int, np.integer)) for v in (first, last, step))
-    return _from_host("arange", np.arange(first, last, step), int64 if whole else float32, options)
+    make = partial(counted.arange, first=first, last=last, step=step)
+    return new_leaf("arange", make, int64 if whole else float32, **options)
 
 
 @created
@@ -308,7 +307,8 @@ def linspace(start: float, end: float, steps: int, **options: Unpack[Options]) -
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     count = whole("linspace", "steps", steps, least=0)
-    return _from_host("linspace", np.linspace(start, end, count), float32, options)
+    make = partial(counted.linspace, start=start, end=end, count=count)
+    return new_leaf("linspace", make, float32, **options)
 
 
 # ---- like another tensor --------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
 _NOTHING = nullcontext()
+COPIED = "copied an array from the host"  # why the host has waited
 
 
 class Device:
@@ -231,7 +232,7 @@ class CudaDevice(Device):
             return self.contiguous(array)
         if array.size == 1:
             return self.full(array.shape, array.dtype, array.item())
-        here.top.wait("copied an array from the host")
+        here.top.wait(COPIED)
         out: Any = self.empty(array.shape, array.dtype)
         if out.size:
             out.set(np.asarray(array, order="C"))

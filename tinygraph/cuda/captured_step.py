@@ -34,7 +34,7 @@ import numpy as np
 
 from tinygraph.cuda.graph_memory import GraphMemory
 from tinygraph.cuda.pinned import Pinned
-from tinygraph.device import Device, get_device
+from tinygraph.device import COPIED, Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.operators import above
 from tinygraph.random import default_generator
@@ -139,6 +139,8 @@ class _Captured(Runner):
     def wait(self, why: str) -> None:
         """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
         way_out = "do it outside the captured function; pass arrays as its inputs"
+        if why == COPIED:
+            way_out += "; tg.arange, zeros, full, linspace, eye and tril make theirs on the device"
         raise GraphError("capture", "step", "launches alone", f"one that {why}", way_out)
 
     # ---- before the graph is launched

@@ -38,7 +38,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.comparison import equal
 from tinygraph.ops.dropout import dropout
 from tinygraph.ops.expand import expand
-from tinygraph.ops.masks import masked_fill
+from tinygraph.ops.masks import masked_fill, triangle
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.max import amax
 from tinygraph.ops.reshape import reshape
@@ -367,7 +367,7 @@ def attention_and_weights(
     """The same by ops, and the weights as they are after dropout, an array (..., L, S)."""
     s = matmul(q * scale, transpose(k, -2, -1))
     if causal:
-        s = masked_fill(s, np.triu(np.ones(s.shape[-2:], bool), 1), -math.inf)
+        s = masked_fill(s, triangle(s, least=1), -math.inf)
     if mask is None:
         weights = softmax(s, -1)
     else:

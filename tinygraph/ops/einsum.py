@@ -26,8 +26,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda.patterns import spaced
 from tinygraph.errors import ArgumentError, ShapeError, TinygraphError
 from tinygraph.ops.arithmetic import mul
+from tinygraph.ops.expand import expand
 from tinygraph.ops.gather import gather
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.reshape import reshape
@@ -35,7 +37,7 @@ from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.sum import sum
 from tinygraph.ops.transpose import permute
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, leaf
 
 Names = tuple[str, ...]  # of axes: a letter, or "..1" for the last one of `...`, "..2" before it
 
@@ -201,8 +203,9 @@ def _diagonal(number: int, name: str, node: Tensor, first: int, second: int) -> 
         raise ShapeError("einsum", f"operand {number}", expected, node.shape)
     shape = [*node.shape]
     shape[second] = 1
-    along = np.arange(n).reshape([n if i == first else 1 for i in range(node.ndim)])
-    at = np.broadcast_to(along, shape)
+    places = leaf(spaced(node.device, n, np.int64(0), np.int64(1), 0, np.int64(0)), node.device)
+    along = reshape(places, tuple([n if i == first else 1 for i in range(node.ndim)]))
+    at = expand(along, tuple(shape))
     kept = [size for i, size in enumerate(shape) if i != second]
     return reshape(gather(node, second, at), tuple(kept))
 

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import whole
+from tinygraph.cuda.patterns import FARTHEST, band
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.where import where
-from tinygraph.shapes import Array, broadcast_shapes
-from tinygraph.tensor import Operand, Tensor, as_tensor
-
-FARTHEST = 2**31  # no matrix has that many rows
+from tinygraph.shapes import broadcast_shapes
+from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
 
 def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
@@ -115,7 +114,8 @@ def tril(x: Operand, diagonal: int = 0) -> Tensor:
     array([[1., 0., 0.],
            [1., 1., 0.]], dtype=float32)
     """
-    return _kept("tril", x, diagonal, lambda rows, columns, d: np.tri(rows, columns, d, bool))
+    node, d = _matrices("tril", x, diagonal)
+    return where(triangle(node, most=d), node, node.dtype.type(0))
 
 
 @_triangle
@@ -129,12 +129,18 @@ def triu(x: Operand, diagonal: int = 0) -> Tensor:
     array([[0., 1., 1.],
            [0., 0., 1.]], dtype=float32)
     """
-    return _kept("triu", x, diagonal, lambda rows, columns, d: ~np.tri(rows, columns, d - 1, bool))
+    node, d = _matrices("triu", x, diagonal)
+    return where(triangle(node, least=d), node, node.dtype.type(0))
 
 
-def _kept(op: str, x: Operand, diagonal: int, triangle: Any) -> Tensor:
-    x, diagonal = as_tensor(x), whole(op, "diagonal", diagonal, -FARTHEST, FARTHEST)
-    if x.ndim < 2:
-        raise ShapeError(op, "x", "at least two axes, (..., M, N)", x.shape)
-    mask: Array = triangle(*x.shape[-2:], diagonal)
-    return where(mask, x, x.dtype.type(0))
+def _matrices(op: str, x: Operand, diagonal: int) -> tuple[Tensor, int]:
+    node, d = as_tensor(x), whole(op, "diagonal", diagonal, -FARTHEST, FARTHEST)
+    if node.ndim < 2:
+        raise ShapeError(op, "x", "at least two axes, (..., M, N)", node.shape)
+    return node, d
+
+
+def triangle(x: Tensor, least: int = -FARTHEST, most: int = FARTHEST) -> Tensor:
+    """A mask of the matrices x (..., M, N): True on the diagonals `least` to `most`."""
+    rows, columns = x.shape[-2:]
+    return leaf(band(x.device, rows, columns, least, most), x.device)
