@@ -275,6 +275,18 @@ EARLY = {
         {"s": np.array([1, 1, 2, 2], np.float32)},
         (1, 2, 3, 3),
     ),
+    "resize_to_the_same_size": (
+        13,
+        [node("Resize", ["x", "", "s"], ["y"], mode="linear")],
+        {"s": np.array([1, 1, 1.1, 2], np.float32)},
+        (1, 2, 7, 2),
+    ),
+    "upsample_to_the_same_size": (
+        9,
+        [node("Upsample", ["x", "s"], ["y"])],
+        {"s": np.array([1, 1, 1.1, 2], np.float32)},
+        (1, 2, 7, 2),
+    ),
     "dropout": (7, [node("Dropout", ["x"], ["y"], ratio=0.5)], {}, (3, 4)),
     "scatter": (
         9,

@@ -71,6 +71,14 @@ def test_a_batch_of_any_size(tmp_path, samples):
     runtimes.close(y, model(x).numpy())
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+def test_an_axis_that_keeps_its_size_is_copied(tmp_path, mode):
+    model, x = nn.Upsample(None, (2.0, 1.1), mode), numbers(2, 1, 3, 7)
+    (y,) = runtimes.by_onnxruntime(tg.onnx.save(model, tmp_path / "up.onnx", x), x)
+    rows = [model(x[..., k : k + 1]).numpy() for k in range(7)]  # column by column
+    runtimes.close(y, np.concatenate(rows, -1))
+
+
 def test_the_bytes_do_not_depend_on_the_example(tmp_path):
     model = cnn()
     files = [

@@ -69,6 +69,23 @@ class TestInterpolate(OpContract):
             ([[[0.0, 1.0, 0.0]]],),
             {"size": 1, "mode": "nearest-exact"},
         ),
+        *[
+            Convention(
+                f"{mode}: 7 pixels that remain 7 are copied",
+                ([[[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]]],),
+                [[[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]]],
+                ([[[1.0] * 7]],),
+                {"scale_factor": 1.1, "mode": mode},
+            )
+            for mode in ("nearest", "nearest-exact", "linear")
+        ],
+        Convention(
+            "bilinear: rows between rows, columns as they are",
+            ([[[[1.0, 2.0], [3.0, 6.0]]]],),
+            [[[[1.0, 2.0], [1.5, 3.0], [2.5, 5.0], [3.0, 6.0]]]],
+            ([[[[2.0, 2.0], [2.0, 2.0]]]],),
+            {"scale_factor": (2, 1.4), "mode": "bilinear"},
+        ),
         Convention(
             "infinities stay where nearest reads them",
             ([[[np.inf, np.nan, 3.0]]],),

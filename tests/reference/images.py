@@ -76,7 +76,7 @@ def interpolate(
     for a, n in enumerate(x.shape[2:]):
         factor = None if scale_factor is None else Fraction(as_pair(scale_factor)[a])
         out.append(as_pair(size)[a] if factor is None else math.floor(n * factor))
-        by_sizes = factor is None or recompute_scale_factor
+        by_sizes = factor is None or recompute_scale_factor or out[a] == n  # as PyTorch copies it
         ratios.append(Fraction(n, out[a]) if by_sizes else 1 / factor)
     y = np.zeros((*x.shape[:2], *out))
     for n, c, *place in np.ndindex(y.shape):

@@ -13,7 +13,7 @@
 
 Places before the first pixel and behind the last one read these.  Bilinear is linear along columns
 of what is linear along rows.  With a scale factor f in the place of a size, OH = floor(H * f), and
-1 / f stands for H / OH.
+1 / f stands for H / OH; but an axis that keeps its size, OH = H, is copied whatever f is.
 
 Source: Keys, "Cubic convolution interpolation for digital image processing", IEEE Transactions on
 Acoustics, Speech, and Signal Processing 1981 (linear as the case of order one).
@@ -77,7 +77,7 @@ class Interpolate(Op):
         if self.align_corners:
             return Places(size - 1, max(out - 1, 1), 0, 0)
         middle = 0.0 if self.mode == "nearest" else 0.5
-        by, over = (size, out) if self.scale is None else (1, self.scale[axis])
+        by, over = (size, out) if self.scale is None or size == out else (1, self.scale[axis])
         return Places(by, over, middle, 0.0 if self.mode in NEAREST else middle)
 
     def infer(self, x: Spec) -> Spec:
@@ -167,7 +167,8 @@ def interpolate(
     size : int or (OH, OW), optional
         The size of the output; an int for both axes.
     scale_factor : float or (vertical, horizontal), optional
-        How many times as large the output is, in the place of `size`.
+        How many times as large the output is, in the place of `size`.  An axis that keeps its size
+        is copied, as of 7 pixels and 1.1.
     mode : {"nearest", "nearest-exact", "linear", "bilinear"}
         The pixel at or before a place, the pixel that it lies in, or the two (of images: four)
         around it; linear for sequences, bilinear for images.

@@ -194,4 +194,5 @@ def interpolate(w: Writer, node: Tensor, x: str) -> str:
     how |= {"mode": "linear", "coordinate_transformation_mode": place}
     if op.scale is None or op.align_corners:
         return w.node("Resize", x, "", "", w.ints(*node.shape[2:]), **how)
-    return w.node("Resize", x, "", w.constant(op.scale, np.float32), **how)
+    scales = [1.0 if n == out else f for f, (n, out) in zip(op.scale, sizes, strict=True)]
+    return w.node("Resize", x, "", w.constant(scales, np.float32), **how)

@@ -146,7 +146,8 @@ def _as_interpolate(node: Node, x: Tensor, axes: list[Axis], changing: list[Axis
     inner = sorted(inner, key=lambda axis: axis.axis)
     if by_size:
         return ops.interpolate(x, tuple([axis.out for axis in inner]), None, **options)
-    if options.get("align_corners"):
+    copied = any(axis.out == axis.size and axis.scale != 1 for axis in inner)  # not so in ONNX
+    if options.get("align_corners") or copied:
         return None
     return ops.interpolate(x, None, tuple([axis.scale for axis in inner]), **options)
 
