@@ -17,7 +17,6 @@ import sys
 import weakref
 import zlib
 from collections.abc import Iterable
-from contextlib import ContextDecorator
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ import numpy as np
 from tinygraph.errors import GraphError
 from tinygraph.graph import topological_order
 from tinygraph.op import Op
-from tinygraph.running import Runner, here
+from tinygraph.running import Bare, Runner, here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.writes import holds
@@ -93,8 +92,10 @@ def _on_host(device: Any, arrays: list[Any]) -> list[Any]:
     return [device.to_numpy(a) if device.owns(a) else a for a in arrays]
 
 
-class detect_anomaly(ContextDecorator):
+class detect_anomaly(Bare):
     """Stop at the first op that makes a NaN or an infinity, forward or backward, in this thread.
+
+    A context, which stands above functions, generators and `async def` too, as `no_grad` does.
 
     On a GPU each launch is waited for too: an illegal access is told by the launch that made it.
     On the cpu a leaf whose array was written to between forward and backward is told as well.
@@ -116,12 +117,7 @@ class detect_anomaly(ContextDecorator):
     tinygraph.errors.GraphError: detect_anomaly: log made nan at [1] in its forward...
     """
 
-    def __enter__(self) -> detect_anomaly:
-        _Look().__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        here.top = here.top.below
+    _runner = _Look
 
 
 def checksum(array: Array) -> int:

@@ -34,14 +34,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tinygraph.errors import GraphError
 from tinygraph.promises import backward_mistake, forward_mistake
 from tinygraph.writes import Writes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Eager:
@@ -214,12 +215,47 @@ def inherit(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class Around:
+    """A context that enters a new runner, and stands above functions of every kind (around.py)."""
+
+    def __enter__(self) -> Any:
+        self._runner().__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        here.top = here.top.below
+
+    def __call__(self, function: Function) -> Function:
+        from tinygraph.around import above  # here: few programs need it
+
+        made: Function = above(function, lambda: self, type(self).__name__)
+        return made
+
+    def _runner(self) -> Runner:
+        raise NotImplementedError
+
+
+class Bare(Around):
+    """One without settings: `@no_grad` means `@no_grad()`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        return made if function is None else made(function)
+
+
 class _NoGrad(Runner):
     remembers = False
 
 
-class no_grad(ContextDecorator):
+class no_grad(Bare):
     """Make nodes that remember neither op nor inputs, in this thread: evaluation without training.
+
+    It is a context, and stands above functions: `@tg.no_grad()` or `@tg.no_grad`.  Of a generator
+    and of an `async def` each resumption runs so, and what happens in between does not.
+
+    Raises
+    ------
+    ArgumentError
+        Above a class, or anything else that is no function.
 
     Examples
     --------
@@ -229,11 +265,11 @@ class no_grad(ContextDecorator):
     ...     y = w * 2
     >>> y.requires_grad, y.op
     (False, None)
+    >>> @tg.no_grad()
+    ... def scores():
+    ...     yield w * 2
+    >>> next(scores()).requires_grad
+    False
     """
 
-    def __enter__(self) -> no_grad:
-        _NoGrad().__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        here.top = here.top.below
+    _runner = _NoGrad

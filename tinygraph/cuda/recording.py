@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +22,7 @@ import numpy as np
 from tinygraph.cuda.launch import In, InOut, Launch, Out
 from tinygraph.device import cupy
 from tinygraph.frozen import frozen
-from tinygraph.running import Runner
+from tinygraph.running import Around, Bare, Runner
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
@@ -194,8 +192,7 @@ def _address(array: Any) -> int:
     return int(array.data.ptr)
 
 
-@contextmanager
-def recording(execute: bool = True) -> Iterator[list[RecordedLaunch]]:
+class recording(Around):
     """Take down every launch made inside, in order.
 
     Parameters
@@ -222,8 +219,12 @@ def recording(execute: bool = True) -> Iterator[list[RecordedLaunch]]:
     >>> [(launch.kernel.name, launch.grid, launch.bytes) for launch in launches]
     [('unary_forward<float, Relu>', (1024, 1, 1), 8000000)]
     """
-    with Recorder(execute) as recorder:
-        yield recorder.launches
+
+    def __init__(self, execute: bool = True) -> None:
+        self._execute = execute
+
+    def __enter__(self) -> list[RecordedLaunch]:
+        return Recorder(self._execute).__enter__().launches
 
 
 class _Checked(Runner):
@@ -256,8 +257,7 @@ class _Checked(Runner):
         return given
 
 
-@contextmanager
-def checking() -> Iterator[None]:
+class checking(Bare):
     """Run every emulator launch inside the `with` under the checker; about 20 times slower.
 
     An array that `device.empty` of the emulator makes inside counts as an output at the first
@@ -273,5 +273,5 @@ def checking() -> Iterator[None]:
     >>> with checking():
     ...     y = tg.relu(tg.Tensor(np.ones(4), device="emulator"))
     """
-    with _Checked():
-        yield
+
+    _runner = _Checked

@@ -15,11 +15,11 @@ module needs no call of `super().__init__()`, and `del net.hidden` removes a lay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from tinygraph.around import around
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.hooks import Handle, call_with_hooks
@@ -141,7 +141,7 @@ class Module(Tree):
         """Put this module and all below it into evaluation mode; returns itself."""
         return self.train(False)
 
-    @contextmanager
+    @around
     def evaluating(self) -> Iterator[None]:
         """Evaluation mode for a while; then each module is in the mode that it was in.
 
