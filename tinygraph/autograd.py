@@ -8,7 +8,7 @@ gradient has no graph of its own and cannot be differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,7 +173,8 @@ def local_gradients(node: Tensor, upstream: Any) -> list[tuple[Tensor, Array]]:
 
 
 def _listed(argument: str, tensors: Any) -> list[Tensor]:
-    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    alone = isinstance(tensors, Tensor) or not isinstance(tensors, Iterable)
+    listed = [tensors] if alone else list(tensors)
     if not listed or not all(isinstance(x, Tensor) for x in listed):
         got = [type(x).__name__ for x in listed]
         raise ArgumentError("autograd", argument, "a Tensor, or several", got)

@@ -166,3 +166,52 @@ def test_accumulated_batches_equal_one_large_batch():
         several.step()
     np.testing.assert_allclose(parts.value, whole.value, rtol=1e-10)
     assert not np.allclose(whole.value, start)
+
+
+class TestUsedUp:
+    """An iterator gives its parameters once; after that it would clip, write, train none."""
+
+    FUNCTIONS = {
+        "clip_grad_norm": lambda given: tg.nn.utils.clip_grad_norm_(given, 1.0),
+        "clip_grad_value": lambda given: tg.nn.utils.clip_grad_value_(given, 1.0),
+        "parameters_to_vector": tg.nn.utils.parameters_to_vector,
+        "vector_to_parameters": lambda given: tg.nn.utils.vector_to_parameters([], given),
+        "data_parallel": lambda given: tg.distributed.data_parallel(print, given),
+        "SGD": lambda given: tg.optim.SGD(given, lr=0.1),
+        "autograd": tg.autograd.backward,
+    }
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_is_refused(self, function):
+        model = tg.nn.Linear(2, 1)
+        used = model.parameters()
+        assert len(list(used)) == 2
+        with pytest.raises(ArgumentError, match=f"{function}: .*expected"):
+            self.FUNCTIONS[function](used)
+        for empty in (filter(None, []), map(str, []), iter({})):
+            with pytest.raises(ArgumentError, match=f"{function}: .*expected"):
+                self.FUNCTIONS[function](empty)
+
+    @pytest.mark.parametrize("function", list(FUNCTIONS)[:5])
+    @pytest.mark.parametrize("given", [5, None, tg.nn.Linear(2, 1)])
+    def test_so_is_what_cannot_be_walked(self, function, given):
+        if function == "data_parallel" and given is not None and not isinstance(given, int):
+            return  # a module is what it takes
+        with pytest.raises(ArgumentError, match=f"{function}: .*expected"):
+            self.FUNCTIONS[function](given)
+
+    def test_the_way_out_works(self):
+        params = with_grads([3.0], [4.0])
+        walked = iter(params)
+        assert clip_grad_norm(walked, 1.0) == pytest.approx(5.0)
+        with pytest.raises(
+            ArgumentError, match=r"used up\. Way out: call model.parameters\(\) anew"
+        ):
+            clip_grad_norm(walked, 1.0)
+        assert clip_grad_norm(list(params), 1.0) == pytest.approx(1.0)
+
+    def test_a_list_may_be_empty(self):
+        assert clip_grad_norm([], 1.0) == 0.0
+        clip_grad_value((), 1.0)
+        tg.nn.utils.vector_to_parameters(np.zeros(0, "f4"), [])
+        assert tg.distributed.data_parallel(print, []).leaves == []

@@ -34,6 +34,7 @@ from tinygraph.distributed.joined import world
 from tinygraph.distributed.overlap import Overlap, buckets_of
 from tinygraph.distributed.shards import Part, Shard, parts_of, rows_of
 from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.optim.members import listed
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -349,7 +350,7 @@ def _leaves_of(model: Holder | Iterable[Tensor]) -> tuple[list[Any], list[Any]]:
     """The leaves that get gradients, and the buffers."""
     if isinstance(model, Holder):
         return list(model.parameters()), list(model.buffers())
-    leaves = list(model)
+    leaves = listed("data_parallel", "model", model, "a Module, or Tensors")
     if not all(isinstance(leaf, Tensor) for leaf in leaves):
         got = sorted({type(leaf).__name__ for leaf in leaves})
         raise ArgumentError("data_parallel", "model", "a Module, or Tensors", ", ".join(got))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tinygraph.errors import ShapeError
 from tinygraph.lazy import lazy
 from tinygraph.ops.concatenate import concatenate
 from tinygraph.ops.reshape import reshape
 from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
+from tinygraph.optim.members import listed, tensors
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 clip_grad_norm_, clip_grad_value_ = clip_grad_norm, clip_grad_value
@@ -26,7 +25,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> nn.utils.parameters_to_vector(nn.Linear(3, 2).parameters()).shape
     (8,)
     """
-    return concatenate([reshape(p, -1) for p in parameters])
+    members = listed("parameters_to_vector", "parameters", parameters)
+    return concatenate([reshape(p, -1) for p in members])
 
 
 def vector_to_parameters(vec: Operand, parameters: Iterable[Tensor]) -> None:
@@ -36,6 +36,8 @@ def vector_to_parameters(vec: Operand, parameters: Iterable[Tensor]) -> None:
     ------
     ShapeError
         The vector has not as many elements as all of them.  Nothing was changed.
+    ArgumentError
+        Something is not a Tensor, or an iterator such as `model.parameters()` was used up.
 
     Examples
     --------
@@ -45,12 +47,15 @@ def vector_to_parameters(vec: Operand, parameters: Iterable[Tensor]) -> None:
     >>> w.value
     array([[1., 2.]], dtype=float32)
     """
-    vector, members = as_tensor(vec).numpy(), list(parameters)
+    vector = as_tensor(vec).numpy()
+    members = tensors("vector_to_parameters", "parameters", parameters)
     total = sum(p.value.size for p in members)
     if vector.shape != (total,):
         raise ShapeError("vector_to_parameters", "vec", f"({total},)", vector.shape)
-    ends = np.cumsum([p.value.size for p in members])[:-1]
-    for p, part in zip(members, np.split(vector, ends), strict=True):
+    end = 0
+    for p in members:
+        begin, end = end, end + p.value.size
+        part = vector[begin:end]
         p.value = part.reshape(p.shape).astype(p.dtype, copy=False)
 
 

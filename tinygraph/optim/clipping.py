@@ -21,6 +21,7 @@ from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.ops.shared.totals import sum_over
+from tinygraph.optim.members import tensors
 from tinygraph.optim.parts import blocks_of, by_launches, launch
 from tinygraph.running import here
 from tinygraph.shapes import Array
@@ -57,8 +58,9 @@ def clip_grad_norm(
     Raises
     ------
     ArgumentError
-        `max_norm` is negative, `norm_type` is not above 0, something is not a Tensor, or the norm
-        is not finite and `error_if_nonfinite` is set.
+        `max_norm` is negative, `norm_type` is not above 0, something is not a Tensor, an iterator
+        such as `model.parameters()` was used up, or the norm is not finite and `error_if_nonfinite`
+        is set.
 
     References
     ----------
@@ -74,7 +76,7 @@ def clip_grad_norm(
     >>> w.grad.round(4)
     array([0.6, 0.8], dtype=float32)
     """
-    kept = _members("clip_grad_norm", parameters)
+    kept = tensors("clip_grad_norm", "parameters", parameters)
     clip = partial(_clip_norm, kept, max_norm, norm_type, error_if_nonfinite)
     norm: float = here.top.do(clip, "clip_grad_norm")
     return norm
@@ -129,7 +131,7 @@ def clip_grad_value(
     Raises
     ------
     ArgumentError
-        `clip_value` is negative, or something is not a Tensor.
+        `clip_value` is negative, something is not a Tensor, or an iterator was used up.
 
     References
     ----------
@@ -144,7 +146,8 @@ def clip_grad_value(
     >>> w.grad
     array([ 1. , -1. ,  0.5], dtype=float32)
     """
-    clip = partial(_clip_values, _members("clip_grad_value", parameters), clip_value)
+    kept = tensors("clip_grad_value", "parameters", parameters)
+    clip = partial(_clip_values, kept, clip_value)
     here.top.do(clip, "clip_grad_value")
 
 
@@ -152,20 +155,6 @@ def _clip_values(parameters: list[Tensor], clip_value: float) -> None:
     limit = number("clip_grad_value", "clip_value", clip_value, 0, infinite=True)
     for device, arrays in _gradients(parameters).items():
         _clip(device, arrays, limit)
-
-
-def _members(op: str, parameters: Any) -> list[Tensor]:
-    """The parameters as a list."""
-    members = [parameters] if isinstance(parameters, Tensor) else parameters
-    if not isinstance(members, Iterable):
-        members = [members]
-    members = list(members)
-    for p in members:
-        if not isinstance(p, Tensor):
-            raise ArgumentError(
-                op, "parameters", "Tensors", f"a {type(p).__name__}", "pass model.parameters()"
-            )
-    return members
 
 
 def _gradients(parameters: list[Tensor]) -> dict[Device, list[Array]]:

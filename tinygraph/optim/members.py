@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,34 @@ def read_groups(
             settings["initial_lr"] = plain(given["initial_lr"])
         groups.append({"params": [p for _, p in pairs[-1]], **settings})
     return groups, _unique_names(op, [*taken, *pairs])[sum(map(len, taken)) :]
+
+
+def listed(op: str, argument: str, given: Any, expected: str = "Tensors") -> list[Any]:
+    """What was given as a list, of one where it is a Tensor.
+
+    An iterator that gives nothing has been used up: what shall be done to parameters would be done
+    to none.  A list that is empty may be meant so.
+    """
+    if isinstance(given, Tensor):
+        return [given]
+    if not isinstance(given, Iterable):
+        way_out = "pass model.parameters()"
+        raise ArgumentError(op, argument, expected, f"a {type(given).__name__}", way_out)
+    members = list(given)
+    if isinstance(given, Iterator) and not members:
+        way_out = "call model.parameters() anew each time, or pass a list: list(model.parameters())"
+        raise ArgumentError(op, argument, expected, "an iterator that was used up", way_out)
+    return members
+
+
+def tensors(op: str, argument: str, given: Any) -> list[Tensor]:
+    """The same, where nothing but Tensors will do."""
+    members = listed(op, argument, given)
+    for p in members:
+        if not isinstance(p, Tensor):
+            way_out = "pass model.parameters()"
+            raise ArgumentError(op, argument, "Tensors", f"a {type(p).__name__}", way_out)
+    return members
 
 
 def plain(value: Any) -> Any:
