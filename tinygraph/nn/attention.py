@@ -14,6 +14,7 @@ import numpy as np
 from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.init import xavier_uniform_, zeros_
+from tinygraph.nn.inputs import as_inputs
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.ops.attention import attention_and_weights, scaled_dot_product_attention
@@ -142,8 +143,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        given = [as_tensor(query)]
-        given += [given[0] if x is query else as_tensor(x) for x in (key, value)]
+        given = as_inputs(self, query, key, value)
         single = given[0].ndim == 2
         if given[0].ndim not in (2, 3) or {x.ndim for x in given} != {given[0].ndim}:
             expected = "(N, L, E)" if self.batch_first else "(L, N, E)"

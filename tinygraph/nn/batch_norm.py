@@ -12,12 +12,13 @@ from tinygraph.checks import number, whole
 from tinygraph.errors import ShapeError
 from tinygraph.memory import eager_memory
 from tinygraph.nn.init import ones_, zeros_
+from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
 from tinygraph.operators import above
 from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import here
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor
 
 SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
 
@@ -63,7 +64,7 @@ class BatchNorm(Module):
             self.num_batches_tracked.value[...] = 0
 
     def forward(self, x: Operand) -> Tensor:
-        x = as_tensor(x)
+        x = as_input(self, x)
         if x.ndim not in self.axes:
             expected = " or ".join(self.axes.values())
             raise ShapeError(type(self).__name__, "x", expected, f"shape {x.shape}")

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, ClassVar, TypeVar, overload
 
+import numpy as np
+
+from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError, ShapeError, nearest
+from tinygraph.nn.inputs import as_input, device_of_leaves
 from tinygraph.nn.module import Module
 from tinygraph.parameter import Parameter
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -170,6 +174,8 @@ class Sequential(Numbered):
             self.put({str(i): layer for i, layer in enumerate(layers)})
 
     def forward(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray) and (device := device_of_leaves(self)) is not CPU:
+            x = as_tensor(x, device=device)  # the first layer may have nothing that lies there
         for layer in vars(self).values():
             if isinstance(layer, Module):
                 x = layer(x)
@@ -370,7 +376,7 @@ class Residual(Module):
         self.shortcut = shortcut
 
     def forward(self, x: Operand) -> Tensor:
-        x = as_tensor(x)
+        x = as_input(self, x)
         y, past = self.body(x), x if self.shortcut is None else self.shortcut(x)
         if y.shape != past.shape:  # broadcasting would add them without a word
             raise ShapeError(

@@ -11,6 +11,7 @@ from tinygraph.checks import one_of, whole
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
+from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
 from tinygraph.ops.conv2d import conv1d, conv2d
 from tinygraph.ops.conv_transpose2d import conv_transpose1d, conv_transpose2d
@@ -18,7 +19,7 @@ from tinygraph.ops.pad import pad
 from tinygraph.ops.shared.sequences import along
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Pair, Shape, integers, padding_2d, pair, windows
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -143,7 +144,7 @@ class Conv1d(Convolution):
     axes: ClassVar[int] = 1
 
     def forward(self, x: Operand) -> Tensor:
-        x, padding = self._bordered(as_tensor(x))
+        x, padding = self._bordered(as_input(self, x))
         settings: Any = self.stride, padding, self.dilation, self.groups
         return conv1d(x, self.weight, self.bias, *settings)
 
@@ -211,7 +212,7 @@ class Conv2d(Convolution):
         self.strict = bool(strict)
 
     def forward(self, x: Operand) -> Tensor:
-        x = as_tensor(x)
+        x = as_input(self, x)
         if self.strict:
             slides: Any = self.kernel_size, self.stride, self.padding, self.dilation
             require_covered("Conv2d", x.shape, *slides)
@@ -247,7 +248,7 @@ class TransposedConvolution(Convolution):
         self.output_padding = self._each("output_padding", output_padding, 0)
 
     def forward(self, x: Operand, output_size: int | Sequence[int] | None = None) -> Tensor:
-        x, extra = as_tensor(x), self.output_padding
+        x, extra = as_input(self, x), self.output_padding
         if output_size is not None:
             extra = self._extra(x.shape[-self.axes :], output_size)
         slides = self.stride, self.padding, extra, self.groups, self.dilation

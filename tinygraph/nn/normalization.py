@@ -9,12 +9,13 @@ import numpy as np
 
 from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
 from tinygraph.ops.group_norm import group_norm, instance_norm
 from tinygraph.ops.layer_norm import layer_norm
 from tinygraph.ops.rms_norm import rms_norm
 from tinygraph.parameter import Parameter
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor
 
 
 class LayerNorm(Module):
@@ -213,7 +214,7 @@ class InstanceNorm(Module):
         self.bias = Parameter(0 * ones, name="bias") if affine and bias else None
 
     def forward(self, x: Operand) -> Tensor:
-        x = as_tensor(x)
+        x = as_input(self, x)
         if x.ndim != self.axes.count(",") + 1 or x.shape[1] != self.num_features:
             expected = f"{self.axes} with {self.num_features} channels"
             raise ShapeError(type(self).__name__, "x", expected, f"shape {x.shape}")

@@ -19,6 +19,7 @@ import numpy as np
 from tinygraph.checks import number, one_of, whole
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.init import uniform_
+from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
 from tinygraph.ops.concatenate import concatenate, stack
 from tinygraph.ops.dropout import dropout
@@ -145,7 +146,7 @@ class Layers(Recurrent):
         return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
 
     def forward(self, input: Operand, hx: Any = None) -> tuple[Tensor, Any]:
-        x = as_tensor(input)
+        x = as_input(self, input)
         op = type(self).__name__
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             legend = "(N, T, I)" if self.batch_first else "(T, N, I)"
@@ -154,7 +155,7 @@ class Layers(Recurrent):
         single = x.ndim == 2
         if single:
             x = getitem(x, (slice(None), None))
-            hx = None if hx is None else _with_axis(hx)
+            hx = None if hx is None else _with_axis(hx, x)
         elif self.batch_first:
             x = transpose(x, 0, 1)
         shape = (self.num_layers * self._directions, x.shape[1], self.hidden_size)
@@ -182,11 +183,11 @@ class Layers(Recurrent):
         return x, [stack([end[i] for end in ends]) for i in range(len(states))]
 
 
-def _with_axis(hx: Any) -> Any:
-    """A state without samples as one of a single sample."""
+def _with_axis(hx: Any, x: Tensor) -> Any:
+    """A state without samples as one of a single sample, where x is."""
     if isinstance(hx, (tuple, list)):
-        return tuple(_with_axis(s) for s in hx)
-    return as_tensor(hx)[:, None]
+        return tuple(_with_axis(s, x) for s in hx)
+    return as_tensor(hx, device=x.device)[:, None]
 
 
 class RNN(Layers):
@@ -285,7 +286,7 @@ class Cell(Recurrent):
         self._weights("", self.input_size, self.hidden_size, self.bias, dtype)
 
     def forward(self, input: Operand, hx: Any = None) -> Any:
-        x = as_tensor(input)
+        x = as_input(self, input)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             expected = f"(N, I) or (I,) with I = {self.input_size}"
             raise ShapeError(type(self).__name__, "input", expected, x.shape)

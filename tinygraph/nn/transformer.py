@@ -23,12 +23,13 @@ from tinygraph.checks import one_of, whole
 from tinygraph.nn.attention import MultiheadAttention
 from tinygraph.nn.containers import ModuleList
 from tinygraph.nn.dropout import Dropout
+from tinygraph.nn.inputs import as_input, as_inputs
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.nn.normalization import LayerNorm
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.relu import relu
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor
 
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {"relu": relu, "gelu": gelu}
 
@@ -134,7 +135,7 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         attend = self._attention("self_attn", src_mask, src_key_padding_mask, is_causal)
-        return self._part(2, self._part(1, as_tensor(src), attend), self._feed)
+        return self._part(2, self._part(1, as_input(self, src), attend), self._feed)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -175,10 +176,11 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        tgt, memory = as_inputs(self, tgt, memory)
         masks = memory_mask, memory_key_padding_mask, memory_is_causal
         attend = self._attention("self_attn", tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-        look = self._attention("multihead_attn", *masks, as_tensor(memory))
-        x = self._part(1, as_tensor(tgt), attend)
+        look = self._attention("multihead_attn", *masks, memory)
+        x = self._part(1, tgt, attend)
         return self._part(3, self._part(2, x, look), self._feed)
 
 
@@ -234,7 +236,7 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Operand | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        return self._through(as_tensor(src), mask, src_key_padding_mask, is_causal=is_causal)
+        return self._through(as_input(self, src), mask, src_key_padding_mask, is_causal=is_causal)
 
 
 class TransformerDecoder(_Stack):
@@ -275,4 +277,4 @@ class TransformerDecoder(_Stack):
     ) -> Tensor:
         masks = tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask
         causal = bool(tgt_is_causal), memory_is_causal
-        return self._through(as_tensor(tgt), as_tensor(memory), *masks, *causal)
+        return self._through(*as_inputs(self, tgt, memory), *masks, *causal)

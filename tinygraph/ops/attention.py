@@ -285,7 +285,8 @@ def scaled_dot_product_attention(
     >>> tg.scaled_dot_product_attention(q, k, v, is_causal=True).value.ravel()
     array([1., 2.], dtype=float32)
     """
-    op, device = "scaled_dot_product_attention", device_of(query, key, value)
+    op = "scaled_dot_product_attention"
+    device = device_of(query, key, value, attn_mask)
     q, k, v = (as_tensor(x, device=device) for x in (query, key, value))
     if enable_gqa:
         k, v = _for_each_head(op, "key", k, q.shape), _for_each_head(op, "value", v, q.shape)

@@ -19,7 +19,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
-from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.operands import device_of, promote
 from tinygraph.ops.shared.weighted import as_weight, reduced
 from tinygraph.shapes import Array, require_range
 from tinygraph.tensor import Operand, Tensor
@@ -100,7 +100,7 @@ def binary_cross_entropy(
     >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], reduction="none").value.round(4)
     array([  0.6931,   0.    , 100.    ], dtype=float32)
     """
-    x, y = promote("binary_cross_entropy", x, y)
+    x, y = promote("binary_cross_entropy", x, y, device=device_of(x, y, weight))
     if weight is None:
         return BinaryCrossEntropy(reduction)(x, y)
     losses = BinaryCrossEntropy("none")(x, y)

@@ -20,7 +20,7 @@ from tinygraph.op import Op
 from tinygraph.ops.arithmetic import add, mul, sub
 from tinygraph.ops.elementwise import neg
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
-from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.operands import device_of, promote
 from tinygraph.ops.shared.weighted import as_weight, reduced
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.softplus import softplus, softplus_tail
@@ -90,7 +90,7 @@ def binary_cross_entropy_with_logits(
         op = BinaryCrossEntropyWithLogits(reduction)
         return op(*promote(op.name, x, y))
     op = BinaryCrossEntropyWithLogits("none")
-    x, y = promote(op.name, x, y)
+    x, y = promote(op.name, x, y, device=device_of(x, y, weight, pos_weight))
     losses = op(x, y)
     if pos_weight is not None:
         more = sub(as_weight(op.name, "pos_weight", pos_weight, losses), 1.0)

@@ -28,6 +28,7 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import remembered
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.shared.sequences import OfSequences, along
 from tinygraph.shapes import Array, Pair, Shape, Spec, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -230,9 +231,9 @@ def _require_below(op: str, output_padding: Pair, stride: Pair) -> None:
 
 def _biased(op: ConvTranspose2d, x: Operand, w: Operand, b: Operand | None) -> Tensor:
     """The op, and the bias added by one more."""
-    y = op(x, w)
     if b is None:
-        return y
+        return op(x, w)
+    y = op(as_tensor(x, device=device_of(x, w, b)), w)
     bias = b if isinstance(b, Tensor) else as_tensor(b).value
     require_float(op.name, w=y.spec, b=Spec(bias.shape, bias.dtype))
     if bias.shape != y.shape[1:2]:

@@ -78,7 +78,7 @@ def cross_entropy(
     >>> round(tg.cross_entropy(x, [1, -100], label_smoothing=0.1).item(), 4)  # log(2)
     0.6931
     """
-    x, t = beside(logits, labels)
+    x, t = beside(logits, labels, weight)
     if x.ndim == 1:
         settings = weight, ignore_index, reduction, label_smoothing
         return of_one_sample(cross_entropy, x, t, *settings)

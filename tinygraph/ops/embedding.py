@@ -24,6 +24,7 @@ from tinygraph.ops.reshape import unsqueeze
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.ops.shared.totals import add_where
 from tinygraph.ops.where import where
@@ -127,10 +128,11 @@ def embedding(indices: Operand, weight: Operand, padding_idx: int | None = None)
     array([[2. , 2.5],
            [0. , 0.5]], dtype=float32)
     """
-    y = Embedding()(indices, weight)
     if padding_idx is None:
-        return y
-    rows = as_tensor(weight).shape[0]
+        return Embedding()(indices, weight)
+    device = device_of(indices, weight)
+    indices, weight = as_tensor(indices, device=device), as_tensor(weight, device=device)
+    y, rows = Embedding()(indices, weight), weight.shape[0]
     padding = whole("embedding", "padding_idx", padding_idx, -rows, rows - 1) % rows
     is_padding = unsqueeze(equal(indices, padding), -1)  # (..., 1)
     return where(is_padding, y.detach(), y)

@@ -20,6 +20,7 @@ from tinygraph.ops.arithmetic import add, mul
 from tinygraph.ops.layer_norm import layer_norm
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
@@ -27,7 +28,7 @@ def _normalized(op: str, x: Tensor, groups: int, eps: float, *parameters: Operan
     """x with each group of channels normalized, times weight, plus bias."""
     n, channels, *rest = x.shape
     shape = (1, channels, *(1 for _ in rest))
-    given = [None if p is None else as_tensor(p) for p in parameters]
+    given = [None if p is None else as_tensor(p, device=x.device) for p in parameters]
     for name, parameter in zip(("weight", "bias"), given, strict=True):
         if parameter is not None and parameter.shape != (channels,):
             expected = f"shape ({channels},), a number for each channel of x"
@@ -94,7 +95,7 @@ def group_norm(
     >>> tg.group_norm([[1.0, 3.0, 5.0, 5.0]], 2, eps=0.01).value.round(2)
     array([[-1.,  1.,  0.,  0.]], dtype=float32)
     """
-    x = as_tensor(x)
+    x = as_tensor(x, device=device_of(x, weight, bias))
     if x.ndim < 2:
         raise ShapeError("group_norm", "x", "(N, C) or (N, C, D...)", x.shape)
     groups = whole("group_norm", "num_groups", num_groups)
@@ -132,7 +133,7 @@ def instance_norm(
     array([[[-1.,  1.],
             [ 0.,  0.]]], dtype=float32)
     """
-    x = as_tensor(x)
+    x = as_tensor(x, device=device_of(x, weight, bias))
     if x.ndim < 3 or not x.shape[1]:
         raise ShapeError("instance_norm", "x", "(N, C, D...) with at least one channel", x.shape)
     return _normalized("instance_norm", x, x.shape[1], eps, weight, bias)

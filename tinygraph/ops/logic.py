@@ -20,7 +20,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.broadcast import for_each_broadcast
-from tinygraph.ops.shared.operands import Broadcasting, joint_shape, promote
+from tinygraph.ops.shared.operands import Broadcasting, device_of, joint_shape, promote
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -106,7 +106,8 @@ def _logical(op: Op, word: str, result: str) -> Callable[[Operand, Operand], Ten
     name = op.name.replace("bitwise", "logical")
 
     def join(x: Operand, y: Operand) -> Tensor:
-        return op(*promote(name, astype(x, bool), astype(y, bool)))
+        device = device_of(x, y)
+        return op(*[astype(as_tensor(each, device=device), bool) for each in (x, y)])
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = f"""Whether `{word}`, element by element; 0 is False and all else True.

@@ -18,6 +18,7 @@ from tinygraph.cuda.patterns import FARTHEST, band
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.where import where
 from tinygraph.shapes import broadcast_shapes
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
@@ -54,7 +55,7 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     >>> tg.masked_fill(x, x < 0, 0.5).value
     array([1. , 0.5, 3. ], dtype=float32)
     """
-    x = as_tensor(x)
+    x = as_tensor(x, device=device_of(x, mask))
     mask = mask if isinstance(mask, Tensor) else np.asarray(mask)
     if mask.dtype != bool:
         way_out = "a comparison makes it: mask != 0"

@@ -136,7 +136,7 @@ def nll_loss(
     >>> tg.nll_loss([[-1.0, -0.5], [-3.0, -0.25]], [0, 1]).item()
     0.625
     """
-    x, t = beside(log_probabilities, labels)
+    x, t = beside(log_probabilities, labels, weight)
     if x.ndim == 1:
         return of_one_sample(nll_loss, x, t, weight, ignore_index, reduction)
     if weight is None:

@@ -20,6 +20,7 @@ from tinygraph.ops.arithmetic import add, mul
 from tinygraph.ops.elementwise import rsqrt, square
 from tinygraph.ops.mean import mean
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.shapes import require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -66,7 +67,7 @@ def rms_norm(
     array([[0.85, 1.13],
            [0.  , 0.  ]], dtype=float32)
     """
-    x = as_tensor(x)
+    x = as_tensor(x, device=device_of(x, weight))
     require_float("rms_norm", x=x.spec)
     several = isinstance(normalized_shape, (tuple, list))
     sizes = tuple(normalized_shape) if several else (normalized_shape,)  # type: ignore[arg-type]
@@ -79,7 +80,7 @@ def rms_norm(
     y = mul(x, rsqrt(add(squares, float(least))))
     if weight is None:
         return y
-    w = as_tensor(weight)
+    w = as_tensor(weight, device=x.device)
     if w.shape != shape:
         raise ShapeError("rms_norm", "weight", f"shape {shape}, normalized_shape", w.shape)
     return mul(y, w)

@@ -40,7 +40,7 @@ def is_number(x: Any) -> bool:
     return kind is float or kind is int or kind is bool
 
 
-def device_of(*operands: Operand) -> Device:
+def device_of(*operands: Operand | None) -> Device:
     """The device of the first tensor, where arrays and numbers go too; without one, the cpu."""
     return next((x.device for x in operands if isinstance(x, Tensor)), CPU)
 

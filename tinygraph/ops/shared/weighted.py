@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinygraph.checks import one_of
-from tinygraph.errors import ShapeError
+from tinygraph.errors import DeviceError, ShapeError
 from tinygraph.ops.arithmetic import div
 from tinygraph.ops.cast import astype
 from tinygraph.ops.comparison import not_equal
@@ -21,6 +21,7 @@ from tinygraph.ops.embedding import embedding
 from tinygraph.ops.mean import mean
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.losses import REDUCTIONS
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.sum import sum
 from tinygraph.ops.where import where
 from tinygraph.shapes import broadcast_shapes
@@ -39,7 +40,7 @@ def reduced(op: str, losses: Tensor, reduction: str, divisor: Tensor | None = No
 
 def as_weight(op: str, argument: str, weight: Operand, losses: Tensor) -> Tensor:
     """A weight that broadcasts to the losses, where they are and in their dtype."""
-    w = _like(losses, weight)
+    w = _like(op, argument, losses, weight)
     if broadcast_shapes(op, losses.shape, w.shape) != losses.shape:
         raise ShapeError(op, argument, f"what broadcasts to {losses.shape}", w.shape)
     return w
@@ -47,7 +48,7 @@ def as_weight(op: str, argument: str, weight: Operand, losses: Tensor) -> Tensor
 
 def class_weight(op: str, weight: Operand, scores: Tensor) -> Tensor:
     """A weight for each class of scores (N, C, D...)."""
-    w = _like(scores, weight)
+    w = _like(op, "weight", scores, weight)
     if w.shape != scores.shape[1:2]:
         expected = f"shape {scores.shape[1:2]}, a number for each class"
         raise ShapeError(op, "weight", expected, w.shape)
@@ -64,10 +65,11 @@ def label_weights(weight: Tensor, labels: Tensor, ignore_index: int | None) -> T
     return where(counts, of_labels, 0.0)
 
 
-def beside(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors, the second where the first one is, each of its own dtype."""
-    node = as_tensor(x)
-    return node, as_tensor(y, device=node.device)
+def beside(x: Operand, y: Operand, weight: Operand | None = None) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors, each of its own dtype; arrays go where a tensor among all is."""
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, device=device_of(x, y, weight))
+    return x, as_tensor(y, device=x.device)
 
 
 def of_one_sample(loss: Callable[..., Tensor], x: Tensor, t: Tensor, *settings: Any) -> Tensor:
@@ -78,6 +80,10 @@ def of_one_sample(loss: Callable[..., Tensor], x: Tensor, t: Tensor, *settings: 
     return reshape(y, ()) if y.ndim else y
 
 
-def _like(like: Tensor, weight: Operand) -> Tensor:
-    _, w = beside(like, weight)
+def _like(op: str, argument: str, like: Tensor, weight: Operand) -> Tensor:
+    w = as_tensor(weight, device=like.device)
+    if w.device is not like.device:
+        move = f"to({str(like.device)!r})"
+        expected, way_out = f"one on {like.device}", f"{argument}.{move}; of a layer, loss.{move}"
+        raise DeviceError(op, argument, expected, f"on {w.device}", way_out)
     return w if w.dtype == like.dtype else astype(w, like.dtype)
