@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ second = pytest.mark.second
 HINT = "all ranks are ended\ngo on with --resume\n"
 FAILED = f"rank 1 has failed: {HINT}"
 WAITED = rf"rank 0 has waited \d s in all_reduce for another rank: {HINT}"
+GONE = f"^rank 1 has ended, and rank 0 waits for it in all_reduce: {HINT}"
 DIED = f"a rank has died: {HINT}"
 
 
@@ -50,7 +52,14 @@ def ended(event, timeout, ranks=2, **more) -> Ended:
         pytest.param("message", 600, 1, "a last word", marks=second),
         pytest.param("interrupt", 600, 130, rf"KeyboardInterrupt\n{FAILED}", marks=second),
         pytest.param("thread", 600, 1, rf"(?s)ZeroDivisionError.*{FAILED}", marks=second),
-        pytest.param("leave", 2, 1, WAITED, marks=second),
+        ("leave", 600, 1, GONE),
+        pytest.param("return", 600, 1, GONE, marks=second),
+        pytest.param("early", 600, 1, GONE, marks=second),
+        pytest.param("site", 600, 5, FAILED, marks=second),
+        pytest.param(
+            "at once", 600, 1, rf"^rank 1 has ended by os._exit\(0\): {HINT}", marks=second
+        ),
+        pytest.param("at once 7", 600, 7, r"^rank 1 has ended by os._exit\(7\)", marks=second),
         pytest.param("loop", 2, 1, WAITED, marks=second),
         pytest.param("kill", 600, 9, DIED, marks=second),
     ],
@@ -70,6 +79,41 @@ def test_all_ranks_end_together(event, timeout, code, words):
 def test_what_is_no_failure_ends_nothing(event):
     found = ended(event, 600, ranks=3)
     assert found.code == 0 and found.out.count("done") == 3
+
+
+@needs_mpi
+@second
+def test_one_that_ends_in_a_library_is_told_of():
+    """Of its code 0 mpiexec makes what it will; that it has died is said, without `advise` too."""
+    program = """
+import ctypes, tinygraph as tg
+if tg.distributed.rank() == 1:
+    ctypes.CDLL(None)._exit(0)
+tg.distributed.barrier()
+"""
+    assert launch(program, 2).err.startswith("a rank has died: all ranks are ended\n")
+    assert ended("in C", 600).err.startswith(DIED)
+
+
+@needs_mpi
+@second
+def test_whoever_has_ended_is_no_trouble_to_those_that_do_not_wait_for_it():
+    program = """
+import sys, time, numpy as np, tinygraph as tg
+rank = tg.distributed.rank()
+tg.distributed.barrier()
+if rank == 2:
+    sys.exit()
+if rank == 1:
+    time.sleep(8)
+    tg.distributed.send(np.arange(3), 0)
+else:
+    assert tg.distributed.recv(1).tolist() == [0, 1, 2]
+    time.sleep(4)
+print("done")
+"""
+    found = launch(program, 3)
+    assert (found.code, found.err, found.out) == (0, "", "done\ndone\n")
 
 
 @needs_mpi
@@ -99,6 +143,25 @@ while tg.distributed.broadcast(np.float64(time.monotonic() - begun)) < 10:
         assert child.returncode == 0, err
     finally:
         kill(child)
+
+
+def test_who_is_missed_of_those_that_have_ended():
+    """All of them in a collective, the other one in send and recv, nobody where all end."""
+    told = []
+    watcher = Watcher(World())
+    watcher._start = lambda: None
+    watcher.notes = SimpleNamespace(ended=set(), listen=lambda: told.append("listens"))
+    for ended, what, peer, missed in (
+        (set(), "all_reduce", None, None),
+        ({3, 1}, "all_reduce", None, 1),
+        ({3, 1}, "recv from rank 3", 3, 3),
+        ({3, 1}, "recv from rank 2", 2, None),
+        ({3, 1}, "finalize", None, None),
+    ):
+        watcher.notes.ended = ended
+        with watcher.watch(what, peer):
+            assert watcher._gone() == missed
+    assert told == ["listens"] * 4
 
 
 # ---- the limit ----------------------------------------------------------------------------------

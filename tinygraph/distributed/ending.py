@@ -4,18 +4,19 @@ MPI has no word for that.  A rank whose program fails finalises MPI, which waits
 they wait for it in a collective: for ever.
 
     an exception that nobody catches, in the program or in a thread that it is not done without;
-    sys.exit with a code other than 0                           hooks that `end_together` sets
-    a rank that waits too long for another one                  watch.py
+    sys.exit or exit with a code other than 0; os._exit         hooks that `end_together` sets
+    a rank that waits too long for another one, or for one
+    that has ended, by an uncaught `raise SystemExit`, say      watch.py
     a rank that is killed, and with it all, by mpiexec          LastWord
 
 The rank that has failed speaks.  Where several have, it is the first of them: the others wait for
-their turn, and are ended meanwhile.  (An uncaught `raise SystemExit(2)` does not pass sys.exit: the
-other ranks find out.)
+their turn, and are ended meanwhile.
 """
 
 from __future__ import annotations
 
 import atexit
+import builtins
 import os
 import signal
 import subprocess
@@ -51,11 +52,12 @@ def end(world: World, message: str, code: int) -> None:
 def end_together(world: World, watcher: Any) -> None:
     """Let the failure of this process end all ranks, from now on."""
     process = os.getpid()
-    report, report_of_thread, leave = sys.excepthook, threading.excepthook, sys.exit
+    report, report_of_thread = sys.excepthook, threading.excepthook
+    leave, leave_at_once = sys.exit, os._exit
 
-    def fail(code: int) -> None:
+    def fail(code: int, words: str = "has failed") -> None:
         if os.getpid() == process:  # else a copy of it, which is no rank
-            end(world, f"rank {world.rank} has failed: all ranks are ended", code)
+            end(world, f"rank {world.rank} {words}: all ranks are ended", code)
 
     def excepthook(kind: Any, error: Any, traceback: Any) -> None:
         wait_turn(world)
@@ -71,14 +73,23 @@ def end_together(world: World, watcher: Any) -> None:
         watcher.code = code
         leave(code)
 
+    def exit_at_once(status: int) -> Any:  # which mpiexec answers without a word, and by its code
+        if os.getpid() == process and isinstance(status, int) and watcher.notes.usable:
+            fail(status & 255 or 1, f"has ended by os._exit({status})")
+        leave_at_once(status)
+
     def at_exit() -> None:
         code = watcher.code
         if code:
             wait_turn(world)
             fail(code if isinstance(code, int) else 1)
+        elif os.getpid() == process:
+            watcher.notes.tell()
 
     sys.excepthook, threading.excepthook = excepthook, excepthook_of_thread
-    sys.exit = exit_with
+    sys.exit, os._exit = exit_with, exit_at_once
+    for name in {"exit", "quit"} & vars(builtins).keys():  # Python's own for the prompt
+        setattr(builtins, name, exit_with)
     atexit.register(at_exit)
 
 

@@ -29,6 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinygraph.distributed.ending import LastWord, end_together
+from tinygraph.distributed.notes import Notes
 from tinygraph.distributed.watch import Watcher
 from tinygraph.distributed.world import Handle, World, own_cores
 from tinygraph.errors import DistributedError, ShapeError
@@ -37,6 +38,7 @@ from tinygraph.shapes import Array, Shape
 REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add, "mean": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
+_DIED = "a rank has died: all ranks are ended"
 _SMALL = 1 << 15  # bytes of all ranks, below which each gets everything and adds it up itself
 _SUMMED_BY_MPI = frozenset(np.dtype(kind).str for kind in ("f4", "f8", "i4", "i8"))
 _AXES = 62  # that a header has room for; numpy has at most 64
@@ -61,15 +63,17 @@ class Mpi(World):
         self._last_word: LastWord | None = None
         atexit.register(self._withdraw)
         if self.size > 1:
+            self._watcher.notes = Notes(MPI)
             end_together(self, self._watcher)
+            self._last_word = LastWord(self, _DIED)
 
-    def watched(self, what: str) -> Watcher:
-        return self._watcher.watch(what)
+    def watched(self, what: str, peer: int | None = None) -> Watcher:
+        return self._watcher.watch(what, peer)
 
     def advise(self, words: str) -> None:
         super().advise(words)
         self._withdraw()
-        self._last_word = LastWord(self, f"a rank has died: all ranks are ended\n{words}")
+        self._last_word = LastWord(self, f"{_DIED}\n{words}")
 
     def _withdraw(self) -> None:
         word, self._last_word = self._last_word, None
@@ -240,13 +244,13 @@ class Mpi(World):
             at += part.nbytes
 
     def send(self, x: Array, to: int, tag: int = 0) -> None:
-        with self.watched(f"send to rank {to}"):
+        with self.watched(f"send to rank {to}", to):
             self.bytes_sent += x.nbytes
             self.comm.Send(header_of(x), to, tag)
             self.comm.Send(_bytes(x), to, tag)
 
     def recv(self, source: int, tag: int = 0) -> Array:
-        with self.watched(f"recv from rank {source}"):
+        with self.watched(f"recv from rank {source}", source):
             header = np.empty(_AXES + 3, np.int64)
             self.comm.Recv(header, source, tag)
             out = self._announced(header)

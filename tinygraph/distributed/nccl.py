@@ -199,7 +199,7 @@ class Nccl(Mpi):
     def send(self, x: Any, to: int, tag: int = 0) -> None:
         if not is_cupy(x):
             return super().send(x, to, tag)
-        with self.watched(f"send to rank {to}"):
+        with self.watched(f"send to rank {to}", to):
             self._kind(x)
             x = self._device.contiguous(x)
             self.bytes_sent += x.nbytes

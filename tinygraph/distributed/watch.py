@@ -1,6 +1,7 @@
 """Watcher: a thread of each rank, which looks how long the rank has waited for another one.
 
-MPI waits for ever: for a rank that hangs, that was stopped, or whose machine is gone.
+MPI waits for ever: for a rank that hangs, that was stopped, that has ended by itself, or whose
+machine is gone.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygraph.distributed.ending import end, wait_turn
+from tinygraph.distributed.notes import Notes
 from tinygraph.distributed.world import World
 from tinygraph.errors import ArgumentError
 
 _FIRST = 10  # collectives, before which nothing is usual: what is compiled or read takes long once
 _MOST, _LEAST, _TIMES = 600.0, 20.0, 20.0
 _TO_ABORT = 2.0  # seconds that MPI has to end this process
+_TO_ARRIVE = 2.0  # seconds that what a rank has sent may take, after it has ended
 
 
 class Watcher:
@@ -31,6 +34,8 @@ class Watcher:
     def __init__(self, world: World) -> None:
         self.world = world
         self.what = ""  # the collective that the rank is in
+        self.peer: int | None = None  # whom it waits for; None: all of them
+        self.notes: Notes | None = None  # which ranks have ended
         self.code: Any = 0  # that the program has given to sys.exit, since the last collective
         self._patient = False  # the first rank does something for all
         self._count = 0
@@ -39,10 +44,10 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._timeout = _asked_timeout()
 
-    def watch(self, what: str) -> Watcher:
-        """What the rank is about to enter; returns the context of it."""
+    def watch(self, what: str, peer: int | None = None) -> Watcher:
+        """What the rank is about to enter, and whom it waits for; returns the context of it."""
         self._count += 1
-        self.what, self.code = what, 0
+        self.what, self.peer, self.code = what, peer, 0
         if self._thread is None:
             self._start()
         return self
@@ -89,23 +94,35 @@ class Watcher:
         Added up are the naps of this thread: a launch that is stopped as a whole, by Ctrl-Z or in a
         debugger, sleeps and does not wait.
         """
-        seen, waited, last = 0, 0.0, time.monotonic()
+        seen, waited, alone, last = 0, 0.0, 0.0, time.monotonic()
         while True:
             nap = min(1.0, self.limit / 8)
             time.sleep(nap)
             now = time.monotonic()
             napped, last = min(now - last, 2 * nap), now
             if not self.what or self._count != seen:
-                seen, waited = self._count, 0.0
+                seen, waited, alone = self._count, 0.0, 0.0
                 continue
             waited += napped
-            if waited > self.limit:
+            gone = self._gone()
+            alone = 0.0 if gone is None else alone + napped
+            if waited > self.limit or alone > _TO_ARRIVE:
                 wait_turn(self.world)
                 if self.what and self._count == seen:
-                    self._end(waited)
+                    self._end(waited, gone)
 
-    def _end(self, waited: float) -> None:
+    def _gone(self) -> int | None:
+        """The first rank that has ended of those that this one waits for."""
+        if self.notes is None or self.what == "finalize":  # where all ranks end
+            return None
+        self.notes.listen()
+        ended = self.notes.ended
+        return min(ended if self.peer is None else ended & {self.peer}, default=None)
+
+    def _end(self, waited: float, gone: int | None) -> None:
         words = f"rank {self.world.rank} has waited {waited:.0f} s in {self.what} for another rank"
+        if gone is not None:
+            words = f"rank {gone} has ended, and rank {self.world.rank} waits for it in {self.what}"
         threading.Thread(target=_kill_after, args=(_TO_ABORT,), daemon=True).start()
         end(self.world, f"{words}: all ranks are ended", 1)
 
