@@ -61,12 +61,6 @@ class Kept(Tensor):
         made.grad = None if self.grad is None else self.device.copy(self.grad)
         return made
 
-    def __setstate__(self, state: tuple[Any, dict[str, Any]]) -> None:
-        """Be what another process has sent, whose count of writes is not that of this one."""
-        for name, value in state[1].items():
-            super().__setattr__(name, value)
-        self.written = Writes.count
-
     def _fitting(self, new: Any) -> Any:
         """The array on this leaf's device, where it is one that the leaf can have."""
         here.top.read(self)  # a trace would lose the assignment

@@ -141,7 +141,13 @@ class Eager:
 
     def write(self, node: Any, array: Any) -> None:
         """Write an array of a leaf's shape, dtype and device into its value."""
-        node.value[...] = array
+        try:
+            node.value[...] = array
+        except ValueError:
+            from tinygraph.copies import refuse_read_only
+
+            refuse_read_only(node)
+            raise
         Writes.note(node)
 
     def share(self, made: Any, node: Any) -> None:

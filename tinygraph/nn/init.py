@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tinygraph.checks import number, one_of
+from tinygraph.copies import refuse_read_only
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.lazy import lazy
 from tinygraph.random import Generator, default_generator, uniform
@@ -251,6 +252,7 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
 
 
 def _write(tensor: T, numbers: Array) -> T:
+    refuse_read_only(tensor)
     tensor.value[...] = tensor.device.from_numpy(numbers.astype(tensor.dtype))
     return tensor
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import number
+from tinygraph.copies import writable
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import Device
@@ -162,6 +163,7 @@ def _gradients(parameters: list[Tensor]) -> dict[Device, list[Array]]:
     gradients: dict[Device, list[Array]] = {}
     for p in parameters:
         if p.grad is not None:
+            p.grad = writable(p.grad)  # one that was set by hand may not be
             gradients.setdefault(p.device, []).append(p.grad)
     return gradients
 

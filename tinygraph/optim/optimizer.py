@@ -35,6 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tinygraph.copies import writable
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 from tinygraph.optim.books import Books, settings_of
@@ -111,6 +112,14 @@ class Optimizer(Books):
         self._scratch = Scratch(list(self.parameters.values()), self.scratch_arrays)
         self._live += [{} for _ in self.groups[len(self._live) :]]
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Be what pickle has read: maybe from memory that cannot be written to, as joblib's."""
+        self.__dict__.update(state)
+        for each in self.state.values():
+            each.update({key: writable(value) for key, value in each.items()})
+        self._work = []
+        self._make_room()
 
     # ---- what a subclass writes -------------------------------------------------------------
 
