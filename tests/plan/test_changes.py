@@ -189,16 +189,14 @@ def test_numbers_that_are_made_anew_but_equal_are_no_change():
             return (grad,)
 
     w, counts = tg.Parameter(np.ones(6, F)), Counts()
-    calls = []
 
     @tg.compile
     def step(x):
-        calls.append(0)
         y = Scale(np.arange(6, dtype=F), "a")(counts(x) * w) * 0.5 + np.eye(6, dtype=F)[0]
         return tg.sum(y.detach() * y)
 
     losses = [step(data(i)[0]).item() for i in range(4)]
-    assert len(calls) == 3 and "as it stands" not in step.explain() and counts.runs == 4
+    assert "as it stands" not in step.explain() and counts.runs == 4
     np.testing.assert_allclose(losses, [step.fn(data(i)[0]).item() for i in range(4)], rtol=1e-5)
 
 

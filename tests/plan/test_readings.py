@@ -18,7 +18,7 @@ import tinygraph as tg
 from tests.plan.networks import F
 from tinygraph import nn, optim
 from tinygraph.errors import PlanWarning
-from tinygraph.plan.readings import chains_of
+from tinygraph.plan.bytecode import chains_of
 
 ONES = np.ones(3, F)
 
@@ -277,19 +277,6 @@ def test_another_optimiser():
     assert w.value == -12 and len(step._found) == 2
 
 
-def test_what_the_function_changes_itself_is_no_other_kind():
-    counts = SimpleNamespace(calls=0)
-
-    @tg.compile
-    def run(x):
-        counts.calls += 1
-        return x * 2.0
-
-    for _ in range(9):
-        run(ONES)
-    assert len(run._found) == 1 and counts.calls == 4  # calls 1, 2, 4 and 8
-
-
 def test_a_rate_that_a_schedule_changes_makes_no_other_plan():
     w = tg.Parameter([1.0])
     rule = optim.SGD([w], lr=1.0, momentum=0.5)
@@ -391,6 +378,31 @@ def test_beside_a_profiler_changes_are_noticed_when_it_is_traced_again():
     assert sys.getprofile() is None
 
 
+def told_of(function, is_target=False):
+    return [
+        (c.kind, ".".join([c.name, *[str(key) for _, key in c.steps]]))
+        for c in chains_of(function.__code__)
+        if c.is_target is is_target
+    ]
+
+
+def test_chains_that_are_written():
+    def write(self, other):
+        global factor
+        self.inner.calls += 1
+        config["rate"] = other.a
+        del self.b
+        factor = other.c
+
+    reads = [("local", "self.inner.calls"), ("local", "other.a"), ("local", "other.c")]
+    assert told_of(write) == reads
+    assert told_of(write, is_target=True) == [
+        ("global", "config.rate"),
+        ("local", "self.b"),
+        ("global", "factor"),
+    ]
+
+
 def test_chains_of_bytecode():
     def read(self, x):
         inner = self.inner
@@ -399,11 +411,7 @@ def test_chains_of_bytecode():
             self_made.c()
         return config["more"][0] + self.inner["k"].d
 
-    told = [
-        (c.kind, ".".join([c.name, *[str(key) for _, key in c.steps]]))
-        for c in chains_of(read.__code__)
-    ]
-    assert told == [
+    assert told_of(read) == [
         ("local", "self.inner"),
         ("local", "self.inner.a.b"),
         ("global", "factor"),

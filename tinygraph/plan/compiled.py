@@ -19,7 +19,7 @@ from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.changes import Account
 from tinygraph.plan.fast import NoNumba
-from tinygraph.plan.readings import Readings
+from tinygraph.plan.readings import Readings, Unrepeatable
 from tinygraph.plan.recorded import AsItStands, Recorded, recorded_of
 from tinygraph.plan.structure import put_together, take_apart
 from tinygraph.plan.table import describe
@@ -80,10 +80,10 @@ def compile(
     -----
     A plan is found by the shapes and dtypes of arrays, all other values among the arguments (in
     tuples, lists, dicts, dataclasses, namespaces), grad mode, modes of modules, and the numbers,
-    strings and flags that `fn` reads from globals, closures and attributes.  For each of these `fn`
-    runs without computing anything at the first call, and at calls 2, 4, 8, ..., to see whether it
-    still does the same.  What it does besides tensor operations, optimiser steps, `zero_grad`,
-    schedules and clipping (counting, printing, appending to a list) is done at those calls alone.
+    strings and flags that `fn` reads from globals, closures and attributes, or changes there; a
+    plan changes them too.  For each of these `fn` runs without computing anything at the first
+    call, and at calls 2, 4, 8, ..., to see whether it still does the same.  What it does besides
+    (printing, writing files) is done at those calls alone.
 
     A plan stays on the device of the tensors that `fn` computes with, and arrays are put there.  On
     the emulator and on a GPU it runs through the kernels, the batch as a whole: `threads` and
@@ -184,19 +184,20 @@ class CompiledFunction:
                     recorded = self._record_again(recorded, _Arguments(key, args, options, given))
                 elif recorded.due or recorded.calls & (recorded.calls - 1) == 0:
                     recorded = self._look_again(recorded, _Arguments(key, args, options, given))
+            elif recorded.once:
+                recorded = self._record(_Arguments(key, args, options, given))
         if isinstance(recorded, AsItStands):
             if recorded.wraps:
                 args, options = put_together((args, options), recorded.tensors(given))
             result = self.fn(*args, **options)
-            if recorded.reason:  # told now: an error of the function speaks for itself
+            if recorded.reason and not recorded.once:  # now: an error of fn speaks for itself
                 self._tell(recorded.reason)
+            if recorded.calls == 1:  # what fn changes itself does not tell its calls apart
+                recorded.readings = [each for each in recorded.readings if each.holds()]
             return result
         if self.tuning is not None and not recorded.settled:
             recorded.settle(self.tuning, given)
-        result = recorded.run(given)
-        if recorded.calls == 1:  # what the first call itself has changed does not tell others apart
-            recorded.readings = [reading for reading in recorded.readings if reading.holds()]
-        return result
+        return recorded.run(given)
 
     def look_again(self) -> None:
         """At the next call of each kind too, see whether the function still does the same."""
@@ -222,7 +223,8 @@ class CompiledFunction:
             return False
         if not self._dropped:
             self._dropped = True
-            warnings.warn(PlanWarning(self._told_of_many(full)), stacklevel=3)
+            if not self.reasons:  # else it was told of already
+                warnings.warn(PlanWarning(self._told_of_many(full)), stacklevel=3)
         if all(x.calls == 1 for x in full):
             return True
         self._found.remove(full[-1])
@@ -246,7 +248,8 @@ class CompiledFunction:
 
         def same() -> Recorded:
             trace, _ = self._trace(recorded.device, call)
-            recorded.compare(Account(trace))
+            _, changes = self._readings.settled(trace.deeds)
+            recorded.compare(Account(trace), changes)
             recorded.same_until, recorded.due = recorded.calls, False
             return recorded
 
@@ -259,10 +262,13 @@ class CompiledFunction:
     def _record(self, call: _Arguments) -> Recorded | AsItStands:
         """A recording of a call, which is kept."""
         others = [x for x in self._found if x.key == call.key]
+        tried = [x for x in others if isinstance(x, AsItStands) and x.once]
 
         def traced() -> Recorded:
             recorded = self._traced(call)
-            if not recorded.holds() or any(other.holds() for other in others):
+            states = any(change.is_of_a_state for change in recorded.changes)
+            again = not recorded.changes and any(x.holds() for x in others if x not in tried)
+            if states or again or not recorded.stands():
                 raise Refused(
                     "it changes requires_grad, the mode of a module (train, eval) or a number "
                     "that it reads itself. Way out: do that before the call"
@@ -271,7 +277,10 @@ class CompiledFunction:
 
         earlier = next((x for x in others if isinstance(x, Recorded)), None)
         made = self._unless_refused(traced, earlier, call.key)
-        self._found.insert(0, made)
+        if isinstance(made, AsItStands) and made.once:  # does it leave such things at every call?
+            made.once = not any(isinstance(x, AsItStands) and x.once for x in self._found)
+            made.readings = [] if tried else made.readings
+        self._found[:] = [made, *[x for x in self._found if x not in tried]]
         return made
 
     def _record_again(self, before: Recorded, call: _Arguments) -> Recorded | AsItStands:
@@ -279,7 +288,7 @@ class CompiledFunction:
 
         def traced() -> Recorded:
             recorded = self._traced(call, [x for x, _, wanted in before.leaves if wanted])
-            before.compare(recorded.account)
+            before.compare(recorded.account, recorded.changes)
             recorded.calls = recorded.same_until = before.calls
             return recorded
 
@@ -291,17 +300,28 @@ class CompiledFunction:
         self, trace: Callable[[], Recorded], earlier: Recorded | None, key: Hashable = None
     ) -> Recorded | AsItStands:
         """What `trace` finds; where it fails that is said, and the function runs as it stands."""
+        once = False
         try:
             return trace()
-        except NoNumba:
-            raise
         except Refused as refusal:
-            reason = str(refusal)
+            reason, once = str(refusal), isinstance(refusal, Unrepeatable)
+        except (NoNumba, KeyboardInterrupt, SystemExit):
+            self._readings.undo()
+            raise
         except Exception as error:  # an error of fn itself will show when it runs as it stands
             reason = f"tracing it fails: {type(error).__name__}: {error}"
-        return AsItStands(
-            key if earlier is None else earlier.key, earlier, self._readings.lasting(), reason
-        )
+            if isinstance(error, ValueError) and "is read-only" in str(error):
+                reason = (
+                    "it writes into an array or a value that it has not made, which a plan does "
+                    "not repeat. Way out: do that outside, or compute another array"
+                )
+        finally:
+            readings, self._readings = self._readings, Readings(self.fn)  # it holds nothing
+        lasting = readings.lasting()
+        readings.undo()
+        made = AsItStands(key if earlier is None else earlier.key, earlier, lasting, reason)
+        made.once = once
+        return made
 
     def _tell(self, reason: str) -> None:
         """Warn, once, that the function runs as it stands."""
@@ -322,6 +342,7 @@ class CompiledFunction:
             try:
                 traced = self._trace(device, call, watched)
             except Elsewhere as found:
+                self._readings.undo()
                 tried.append(device)
                 if found.device in tried:
                     raise
@@ -329,20 +350,23 @@ class CompiledFunction:
             else:
                 self._device = device
                 recorded = recorded_of(*traced, self.threads, self.tile, self.fast)
-                recorded.key, recorded.readings = call.key, self._readings.lasting()
+                recorded.key = call.key
+                found_outside = self._readings.settled(traced[0].deeds)
+                recorded.readings, recorded.changes = found_outside
                 return recorded
 
     def _trace(
         self, device: Device, call: _Arguments, watched: Sequence[Tensor] = ()
     ) -> tuple[Trace, Any]:
         """What the function does, and what it returns."""
-        self._readings = Readings(self.fn)
+        self._readings = readings = Readings(self.fn, (call.args, call.options))
         with Trace(watched, device) as trace:
             for x in call.given:
                 of_tensor = (x.requires_grad, x.device) if isinstance(x, Tensor) else ()
                 trace.argument(Spec(x.shape, x.dtype), *of_tensor)
             args, options = put_together((call.args, call.options), iter(trace.arguments))
-            with self._readings:
+            with readings:
+                readings.copies((args, options))
                 result = self.fn(*args, **options)
         return trace, result
 

@@ -22,6 +22,7 @@ from tinygraph.plan.readings import MISSING, Reading
 from tinygraph.plan.result import PlannedCall, as_node
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
+from tinygraph.plan.side_effects import Change, other_changes
 from tinygraph.plan.structure import fill, places_of
 from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
@@ -47,6 +48,7 @@ class Recorded:
     plans: list[Plan]  # those that nobody is using
     key: Hashable = None  # the kind of arguments; see `take_apart`
     readings: list[Reading] = field(default_factory=list)  # what was found outside of them
+    changes: list[Change] = field(default_factory=list)  # what the function leaves behind
     settled: bool = False  # whether tiles and threads have been tuned, where they are to be
     choice: Choice | None = None  # what was chosen
     calls: int = 1
@@ -57,6 +59,10 @@ class Recorded:
         for holder, key, value, _ in self.readings:
             if holder.get(key, MISSING) is not value and not all(r.holds() for r in self.readings):
                 return False
+        return self.stands()
+
+    def stands(self) -> bool:
+        """Whether leaves and modules are as they were."""
         for tensor, spec, requires_grad in self.leaves:
             value, device = tensor.value, tensor.device
             if value.shape != spec.shape or value.dtype != spec.dtype or device is not self.device:
@@ -65,12 +71,12 @@ class Recorded:
                 return False
         return all(module.training is mode and not hooked(module) for module, mode in self.modules)
 
-    def compare(self, later: Account) -> None:
+    def compare(self, later: Account, changes: Sequence[Change]) -> None:
         """Refused where a later call did something else than the first.
 
         That says which calls have run through the plan since the last that did the same.
         """
-        if reason := difference(self.account, later):
+        if reason := difference(self.account, later) or other_changes(self.changes, changes):
             first, last = self.same_until + 1, self.calls - 1
             calls = f"Call {first}" if first == last else f"Calls {first} to {last}"
             told = f". {calls} of this kind ran through the plan, without such a change"
@@ -102,6 +108,8 @@ class Recorded:
                 self.plans.append(plan)
         for deed in self.after:
             done[id(deed)] = deed.call()
+        for change in self.changes:
+            change.repeat()
         return fill(self.result, tensors, done)
 
     def _arrays(self, given: Sequence[Any]) -> list[Array]:
@@ -151,6 +159,7 @@ class AsItStands:
         reason: str = "",
     ) -> None:
         self.key, self.readings, self.reason, self.calls = key, readings, reason, 1
+        self.once = False  # whether it may be a plan after this call, which makes things ready
         self.wraps = earlier is not None
         self._device = CPU if earlier is None else earlier.device
         leaves = [] if earlier is None else earlier.leaves  # parameters move, numbers do not

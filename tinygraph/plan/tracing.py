@@ -130,6 +130,11 @@ class Trace(Runner):
         self._known.add(node)
         return node
 
+    @property
+    def deeds(self) -> list[Deed]:
+        """What is done on the host, in order."""
+        return [event for event in self.events if isinstance(event, Deed)]
+
     # ---- what the rooms below and above tell -------------------------------------------------
 
     def apply(self, op: Op, operands: tuple[Any, ...]) -> Tensor:

@@ -73,8 +73,8 @@ class Trainer:
     compile : bool, optional
         Run forward and backward through a plan, to the same numbers up to rounding; see
         `tg.compile`.  By default on the cpu, and where no plan can repeat them they run as they
-        stand, with a PlanWarning that says why.  What the model does besides tensor operations,
-        such as printing, is done at steps 1, 2, 4, 8, ... and at the first of an epoch alone.
+        stand, with a PlanWarning that says why: so where `forward` or the loss counts its calls.
+        What they print is printed at steps 1, 2, 4, 8, ... and at the first of an epoch alone.
         False: no plan, and all of that at every step.  With `capture` the plan is what becomes a
         graph.
     tune : bool
