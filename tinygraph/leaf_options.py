@@ -13,6 +13,7 @@ from tinygraph.device import Device, get_device
 from tinygraph.dtypes import Dtype, as_dtype, differentiable
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.spelling import spelled
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
@@ -93,6 +94,8 @@ def new_leaf(
     kind = as_dtype(op, default if dtype is None else dtype)
     made = leaf(make(place, kind), place, name)
     made.requires_grad = differentiable(op, requires_grad, kind)
+    if op != "tensor":
+        here.top.created(made)
     return made
 
 

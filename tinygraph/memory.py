@@ -17,7 +17,7 @@ import numpy as np
 
 from tinygraph.device import CPU, Device
 from tinygraph.operators import above
-from tinygraph.random import Words, default_generator, uniform
+from tinygraph.random import Words, default_generator, first_word, uniform
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 from tinygraph.threads import workers
@@ -52,7 +52,7 @@ class Memory:
 
         The same bits on every device: a kernel makes them where kernels run.
         """
-        seed, stream, first, start = self.words(math.prod(shape[1:]))
+        seed, stream, first, start = self.words(math.prod(shape[1:]), shape[0] if shape else 1)
         if not self.device.runs_kernels:
             return uniform(shape, dtype, seed, stream, first=first)
         out = self.empty(shape, dtype)
@@ -60,16 +60,23 @@ class Memory:
             above.fill_uniform(out, seed, stream, start, first)
         return out
 
-    def words(self, of_sample: int = 1) -> Words:
+    def words(self, of_row: int = 1, rows: int | None = None) -> Words:
         """A new stream of the same generator, for an op that makes its numbers where it needs them.
 
-        `of_sample` words belong to each sample: a part of a batch begins after those before it.
+        `of_row` words belong to each of `rows`, by default one for each sample: a part of a batch
+        begins after those before it.
         """
         seed, stream, start = here.top.stream(default_generator, self.device)
         if start is None and self.device.runs_kernels:
             # A null pointer outside of a capture: no request, so that a plan has the same ones in.
             start = self.device.empty((0,), np.uint64)
-        return Words(seed, stream, here.top.first_sample * of_sample, start)
+        return Words(seed, stream, self._first_word(of_row, rows), start)
+
+    def _first_word(self, of_row: int, rows: int | None) -> int:
+        top = here.top
+        if not top.first_sample or not top.draws_for_samples():
+            return 0
+        return first_word(of_row, rows or top.samples or 1, top.first_sample, top.samples)
 
 
 @lru_cache(maxsize=256)

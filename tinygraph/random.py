@@ -62,6 +62,20 @@ class Words(NamedTuple):
     start: Any = None  # for kernels, an array: empty, or a seed and what is added to the stream
 
 
+def first_word(of_row: int, rows: int, first_sample: int, samples: int | None) -> int:
+    """Where a part of a batch begins in a stream that has `of_row` words for each row.
+
+    The rows of the part are those of its samples, in order: as many for each, or several samples
+    in one row.  Rows that do not belong to samples evenly are the same in every part.
+
+    >>> first_word(5, rows=12, first_sample=8, samples=4)  # three rows of each
+    120
+    """
+    if samples is None:
+        return first_sample * of_row
+    return 0 if rows * of_row % samples else first_sample * rows * of_row // samples
+
+
 class Generator:
     """A seed and the number of the next stream: all that a run needs to be repeated or resumed.
 

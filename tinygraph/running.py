@@ -61,6 +61,8 @@ class Eager:
     first_sample : int
         Where the samples that run begin in the whole batch: their random numbers are those that the
         whole batch has there.
+    samples : int or None
+        How many they are, where they are a part of a batch.
     weight : float
         How much a gradient counts that backward begins with: a part of a batch, its share.
     of_ranks : tuple of int or None
@@ -70,6 +72,7 @@ class Eager:
     remembers = plans = replays = True
     threads: int | None = None
     first_sample = 0
+    samples: int | None = None
     weight = 1.0
     of_ranks: tuple[int, ...] | None = None
     below: Any = None  # nobody
@@ -118,6 +121,13 @@ class Eager:
 
     def complete(self, leaf: Any) -> None:
         """`.grad` of a leaf has all that this backward adds to it."""
+
+    def created(self, leaf: Any) -> None:
+        """A leaf was made of no numbers of the user's: zeros, places, noise."""
+
+    def draws_for_samples(self) -> bool:
+        """Whether the op that runs draws for samples of the batch, and not for a parameter."""
+        return True
 
     # ---- the host's part of a step ----------------------------------------------------------
 

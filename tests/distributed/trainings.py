@@ -68,6 +68,21 @@ def dropout():
     return trained(network(nn.Dropout(0.4)))
 
 
+def rows():
+    """A dropout on several rows of each sample."""
+    layers = nn.Flatten(), nn.Unflatten(1, (6, 12)), _Rows(0.4), nn.Flatten(), nn.Linear(72, 3)
+    tg.manual_seed(3)
+    return trained(nn.Sequential(*layers).to(DEVICE))
+
+
+class _Rows(nn.Module):
+    def __init__(self, p):
+        self.linear, self.dropout = nn.Linear(12, 12), nn.Dropout(p)
+
+    def forward(self, x):
+        return self.dropout(self.linear(x).reshape(-1, 12)).reshape(x.shape)
+
+
 def attention():
     tg.manual_seed(3)
     model = nn.Sequential(
@@ -262,9 +277,9 @@ def buckets():
 
 
 TRAININGS = [
-    plain, dropout, attention, noise, batch_norm, frozen_norm, clipping, adam, plateau, compiled,
-    tiled, doubles, tiny_batches, odd_shards, one_shard, unused, emulator, emulator_compiled,
-    own_loop, buckets,
+    plain, dropout, rows, attention, noise, batch_norm, frozen_norm, clipping, adam, plateau,
+    compiled, tiled, doubles, tiny_batches, odd_shards, one_shard, unused, emulator,
+    emulator_compiled, own_loop, buckets,
 ]  # fmt: skip
 OF_A_DEVICE = {tiled, emulator, emulator_compiled, buckets}
 

@@ -298,7 +298,7 @@ class DataParallel:
             if overlap is not None and part is parts[-1]:
                 overlap.watch(part)
             completed = None if overlap is None else overlap.complete
-            with Shard(part, self._known, of_ranks=counts, completed=completed):
+            with Shard(part, self._known, of_ranks=counts, completed=completed, batch=batch):
                 found = self.fn(*[each[own] for each in batch])
             reached = [leaf.grad is not None for leaf in self.leaves]
             streams = default_generator.stream - draws["stream"]

@@ -10,11 +10,14 @@ the shard, running statistics start from those before the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tinygraph.distributed.tree_sum import share
 from tinygraph.errors import GraphError
+from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import Runner
 
 
@@ -63,6 +66,8 @@ class Shard(Runner):
     ----------
     first_sample : int
         Where it begins in the batch: random numbers are those of the whole batch.
+    samples : int
+        How many it has.
     weight : float
         How much a gradient that backward begins with counts: the shard's share of the batch.
     threads : int
@@ -84,10 +89,53 @@ class Shard(Runner):
         before: int = 0,
         of_ranks: tuple[int, ...] | None = None,
         completed: Callable[[Any], None] | None = None,
+        batch: Iterable[Any] = (),
     ) -> None:
         self.first_sample, self.weight = before + part.first, part.weight  # of more than a batch
+        self.samples = part.stop - part.first
+        arrays = [getattr(each, "value", each) for each in batch]
+        self._arrays = [each for each in arrays if isinstance(each, np.ndarray)]
+        self._created: list[Any] = []
+        self._running: Any = None  # the node whose body runs
         self.leaves, self.of_ranks, self.completed = leaves, of_ranks, completed
         self.reached: list[Any] = []
+
+    def forward(self, node: Any, mem: Any, arrays: list[Any]) -> Any:
+        """As below; who draws random numbers in it is known."""
+        self._running = node
+        return self.below.forward(node, mem, arrays)
+
+    def created(self, leaf: Any) -> None:
+        """Of ones, noise and the like: what belongs to samples has a row for each."""
+        self._created.append(leaf)
+        self.below.created(leaf)
+
+    def draws_for_samples(self) -> bool:
+        """Whether what draws was computed from a sample: of a parameter all shards drop the same.
+
+        A leaf that nobody knows is taken for samples where its rows can be dealt out to them.
+        """
+        waiting, seen, perhaps = [*self._running.inputs], set(), False
+        while waiting:
+            x = waiting.pop(0)
+            if id(x) in seen or isinstance(x, (Parameter, Buffer)):
+                continue
+            seen.add(id(x))
+            if x.inputs:
+                waiting[:0] = x.inputs
+            elif self._is_of_batch(x):
+                return True
+            elif any(x is leaf for leaf in self._created):
+                perhaps = perhaps or (x.dtype.kind == "f" and x.shape[:1] == (self.samples,))
+            else:
+                perhaps = perhaps or (len(x.shape) > 0 and x.shape[0] % self.samples == 0)
+        return perhaps
+
+    def _is_of_batch(self, x: Any) -> bool:
+        array = x.value
+        return isinstance(array, np.ndarray) and any(
+            np.may_share_memory(array, other) for other in self._arrays
+        )
 
     def complete(self, leaf: Any) -> None:
         """A leaf has its gradient: one that nobody adds up over the shards would be wrong."""

@@ -80,7 +80,7 @@ class Attention(Op):
         """A word for each pair, which says whether its weight is dropped."""
         if not self.share:
             return NO_WORDS
-        return mem.words(math.prod(q.shape[1:-1]) * k.shape[-2])
+        return mem.words(math.prod(q.shape[1:-1]) * k.shape[-2], q.shape[0])
 
     # ---- numpy ------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class Attention(Op):
         least = least_word(self.share) if self.share else 0
         sizes = math.prod(front), queries, keys, e, f, self.scale, self.causal
         mask = none if m is None else m, *_steps(m, front)
-        drops = words.seed, words.stream, least, self._keep_scale, start
+        drops = words.seed, words.stream, words.first, least, self._keep_scale, start
         block = 128 if tile >= 16 else 8 * tile  # as in attention.cu
         kernel(grid, block, *inputs, *rest, *sizes, *mask, *drops)
 

@@ -19,7 +19,7 @@ from tinygraph.cuda.launch import is_cupy
 from tinygraph.device import CPU, EMULATOR, Device
 from tinygraph.errors import GraphError
 from tinygraph.memory import Memory
-from tinygraph.random import Words, default_generator, uniform
+from tinygraph.random import Words, default_generator, first_word, uniform
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 from tinygraph.threads import workers
@@ -56,8 +56,8 @@ class KeptMemory(Memory):
     """The Memory of one op in one phase: fresh arrays at first, the same ones ever after."""
 
     __slots__ = (
-        *("arrays", "at", "draws", "draws_numbers", "first_row", "kept", "op", "position"),
-        *("_workers", "alone"),
+        *("arrays", "at", "draws", "draws_numbers", "carries", "kept", "op", "position"),
+        *("_workers", "alone", "tile"),
     )
 
     def __init__(
@@ -72,7 +72,9 @@ class KeptMemory(Memory):
         self.at, self.op, self.draws = at, op, draws  # `at` tells this call of an op from others
         self.arrays: list[Any] = []
         self.position = 0  # requests since the op's call began
-        self.first_row = 0  # where a tile begins: random numbers are those of the whole batch
+        # Random numbers are those of the whole batch: where a tile begins, and its samples.
+        self.tile: tuple[int, int] | None = None
+        self.carries = True  # whether what the op takes follows from the batch
         self.kept = self.draws_numbers = False
         self.alone = True  # whether one thread runs the body: others run other tiles
         self._workers = 0  # as many at every run
@@ -112,17 +114,22 @@ class KeptMemory(Memory):
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         """Uniform numbers: those that the whole batch would have at the place of this tile."""
-        seed, stream, first, _ = self.words(math.prod(shape[1:]))
+        seed, stream, first, _ = self.words(math.prod(shape[1:]), shape[0] if shape else 1)
         out = self._empty(shape, dtype)
         out[...] = uniform(shape, dtype, seed, stream, first=first)
         return out
 
-    def words(self, of_sample: int = 1) -> Words:
+    def words(self, of_row: int = 1, rows: int | None = None) -> Words:
         """Those that the whole batch would have from the first sample of this tile on."""
         self.draws_numbers = True
         seed, stream = self.draws.stream((self.at, self.position))
-        first = here.top.first_sample + self.first_row
-        return Words(seed, stream, first * of_sample, self._empty((0,), np.uint64))
+        return Words(seed, stream, self._first_word(of_row, rows), self._empty((0,), np.uint64))
+
+    def _first_word(self, of_row: int, rows: int | None) -> int:
+        if not self.carries:
+            return 0
+        first, samples = self.tile or (0, here.top.samples)
+        return first_word(of_row, rows or samples or 1, here.top.first_sample + first, samples)
 
 
 def _passing(shape: Shape, dtype: Any, device: Device) -> Array:

@@ -65,6 +65,20 @@ class Code:
                     wanted[i] = wanted[i] or needed
         return wanted
 
+    def carrying(self) -> list[bool]:
+        """For each value, whether it follows from samples: from an argument, or a leaf that is no
+        parameter and has a float for each; where there is no argument, from any such leaf."""
+        given = [made.spec.shape for made in self.instructions if made.argument is not None]
+        rows = {shape[:1] for shape in given if shape}
+        found: list[bool] = []
+        for made in self.instructions:
+            is_data = type(made.tensor) is Tensor and (
+                not given or (made.spec.shape[:1] in rows and made.spec.dtype.kind == "f")
+            )
+            is_data = is_data or made.argument is not None
+            found.append(is_data if made.op is None else any(found[i] for i in made.inputs))
+        return found
+
     def only_users(self) -> list[int | None]:
         """For each value the only instruction that takes it, where nobody outside does."""
         outside = {*self.outputs, self.root}

@@ -72,6 +72,9 @@ class Program:
         reached = [at for at, is_wanted in enumerate(wanted) if is_wanted]
         self._sums = {at: self._memory(("sum", at), "sum", (), draws) for at in reached}
         self._all_memories = [*self._memories.values(), *self._sums.values()]
+        carries = code.carrying()
+        for memory in self._all_memories:
+            memory.carries = carries[memory.at[1]]
         self._drawing = self._all_memories  # those that may draw random numbers
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
         self._nodes: dict[int, _Node] = {}
@@ -94,10 +97,10 @@ class Program:
 
     # ---- running ----------------------------------------------------------------------------
 
-    def begin_at(self, first_sample: int, rows: Sequence[int]) -> None:
+    def begin_at(self, first_sample: int, samples: int, rows: Sequence[int]) -> None:
         """Where the tile of the next run begins in the batch; `rows` of each value has a sample."""
         for memory in self._drawing:
-            memory.first_row = first_sample * rows[memory.at[1]]
+            memory.tile = (first_sample, samples) if rows[memory.at[1]] else None
 
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""

@@ -249,7 +249,7 @@ class Plan:
         for first, stop in tiles:
             program = worker.program(stop - first)
             self._fill(program.values, arguments, (first, stop))
-            program.begin_at(first, rows)
+            program.begin_at(first, stop - first, rows)
             program.forward()
             for at in self.code.outputs:
                 value = program.values[at]

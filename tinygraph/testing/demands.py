@@ -42,9 +42,9 @@ class TileMemory(Memory):
         seed, stream, first, _ = self.words(math.prod(shape[1:]))
         return uniform(shape, dtype, seed, stream, first=first)
 
-    def words(self, of_sample: int = 1) -> Words:
+    def words(self, of_row: int = 1, rows: int | None = None) -> Words:
         self.stream += 1
-        return Words(0, self.stream, self.first * of_sample)
+        return Words(0, self.stream, self.first * of_row)
 
 
 def samples_of(inputs: Sequence[Tensor], carries: Sequence[bool]) -> int:

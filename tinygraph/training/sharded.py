@@ -215,7 +215,7 @@ class ShardedStep(Step):
                     # Random numbers are those of the samples, whoever looks at them.
                     default_generator.load_state_dict(draws)
                     own = part.within(rows.first)
-                    with Shard(part, (), before):
+                    with Shard(part, (), before, batch=(inputs,)):
                         value, hits, samples = look(self.model, inputs[own], labels[own], loss)
                     streams = default_generator.stream - draws["stream"]
                     hits = -1 if hits is None else hits

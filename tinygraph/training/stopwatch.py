@@ -219,8 +219,8 @@ class CountedMemory(Memory):
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         return self._count(self.inner.random(shape, dtype))
 
-    def words(self, of_sample: int = 1) -> Words:
-        return self.inner.words(of_sample)
+    def words(self, of_row: int = 1, rows: int | None = None) -> Words:
+        return self.inner.words(of_row, rows)
 
     def _count(self, array: Array) -> Array:
         self.requests["arrays"] += 1

@@ -39,17 +39,21 @@ struct Mask {
     }
 };
 
-// Which weights are dropped: those of words below `least`, which is 0 without dropout.  start (2) uint64
-// in or null: the seed, and what is added to the stream, where a graph of launches is replayed.
+// Which weights are dropped: those of words below `least`, which is 0 without dropout.  Of a part of a
+// batch the words begin at `first_word`.  start (2) uint64 in or null: the seed, and what is added to the
+// stream, where a graph of launches is replayed.
 #define DROPOUT_PARAMETERS                                                                           \
-    unsigned long long seed, unsigned long long stream, unsigned long long least, T keep_scale,      \
+    unsigned long long seed, unsigned long long stream, long long first_word,                        \
+        unsigned long long least, T keep_scale,                                                      \
         const unsigned long long *__restrict__ start
 #define DROPOUT                                                                                      \
-    Dropout<T> { seed, stream, least, keep_scale, start }
+    Dropout<T> { seed, stream, first_word, least, keep_scale, start }
 
 template <typename T>
 struct Dropout {
-    unsigned long long seed, stream, least;
+    unsigned long long seed, stream;
+    long long first_word;
+    unsigned long long least;
     T keep_scale;
     const unsigned long long* start;
 
@@ -64,7 +68,8 @@ struct Dropout {
         const unsigned long long key = start ? start[0] : seed, of = start ? stream + start[1] : stream;
         for (int at = threadIdx.x; at < TILE * FOURS; at += BLOCK) {
             const int row = at / FOURS;
-            const long long begin = (batch * L + i + row) * S + j, four = begin / 4 + at % FOURS;
+            const long long begin = first_word + (batch * L + i + row) * S + j;
+            const long long four = begin / 4 + at % FOURS;
             if (4 * four - begin >= TILE)
                 continue;
             const FourWords words = philox(key, of, 0, four);
