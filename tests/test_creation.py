@@ -71,7 +71,7 @@ def test_filled(make, device):
     [(3, "int64"), (3.0, "float32"), (True, "bool"), (np.float64(3), "float64"), (2**40, "int64")],
 )
 def test_full_takes_the_dtype_of_its_number(number, dtype, device):
-    for value in (number, tg.Tensor(number)):
+    for value in (number, tg.tensor(number)):
         x = tg.full((2,), value, device=device)
         assert x.dtype == dtype and x.numpy().tolist() == [number] * 2
     assert tg.full((2,), number, dtype=tg.float32).dtype == np.float32

@@ -258,7 +258,7 @@ def test_an_output_that_is_an_inner_node_of_another():
 
 def test_labels_are_fed_like_any_leaf():
     logits = tg.Tensor([[0.0, 10.0]], name="logits")
-    labels = tg.Tensor([0], name="labels")
+    labels = tg.tensor([0], name="labels")
     graph = tg.Graph(tg.softmax_cross_entropy(logits, labels))
     (loss,) = graph.forward({"labels": np.array([1])})
     assert loss.item() < 1e-3

@@ -18,9 +18,16 @@ from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
         (1.5, "float32"),
         ([1.0, 2.0], "float32"),
         ([[1, 2.5]], "float32"),
-        (3, "int64"),
-        ([1, 2], "int64"),
+        ([1, 2], "float32"),
+        ([[True, 2], (3, 4.5)], "float32"),
+        ([True, False], "float32"),
+        (range(3), "float32"),
         (True, "bool"),
+        ([np.int64(1), np.int64(2)], "int64"),
+        ([np.float64(1.5)], "float64"),
+        ([np.bool_(True)], "bool"),
+        ([np.ones(2), np.ones(2)], "float64"),
+        ([np.int64(1), 2], "float32"),
         (np.float64(1.5), "float64"),
         (np.ones(2), "float64"),
         (np.ones(2, np.float32), "float32"),
@@ -50,7 +57,7 @@ def test_data_that_is_no_numbers(data):
 
 def test_integers_cannot_require_a_gradient():
     with pytest.raises(DtypeError, match="requires_grad.*dtype='float32'"):
-        tg.Tensor([1, 2], requires_grad=True)
+        tg.tensor([1, 2], requires_grad=True)
 
 
 def test_attributes_and_conversions():
@@ -59,7 +66,7 @@ def test_attributes_and_conversions():
     assert t.spec == tg.Spec((2, 2), np.dtype("float32"))
     np.testing.assert_array_equal(np.asarray(t), t.numpy())
     assert np.asarray(t, dtype=np.float64).dtype == np.float64
-    assert float(tg.Tensor([2.5])) == 2.5 and int(tg.Tensor(3)) == 3 and bool(tg.Tensor(1))
+    assert float(tg.Tensor([2.5])) == 2.5 and int(tg.tensor(3)) == 3 and bool(tg.tensor(1))
     assert tg.Tensor(2.5).item() == 2.5 and isinstance(tg.Tensor(2.5).item(), float)
     for convert in (float, bool, tg.Tensor.item):
         with pytest.raises(ShapeError, match="one element"):

@@ -48,7 +48,8 @@ OTHER = _rows(
         for `max` in PyTorch
     Graph: the graph below some tensors, which can be run again
     Tensor: a leaf made of numbers, `Tensor(data, requires_grad, dtype, device, name)`; never of
-        sizes
+        sizes; arrays and numpy's numbers keep their dtype, lists of Python's numbers are float32;
+        `Tensor(5.0)` is a number
     batch_norm: without `cudnn_enabled`
     binary_cross_entropy_with_logits kl_div: as in `nn.functional`
     cosine_similarity: the gradient where a vector is shorter than `eps` is that of the formula
@@ -69,7 +70,7 @@ OTHER = _rows(
     mean: of integers and bools too, in float32
     normal: `mean` and `std` are numbers; of tensors, `mean + std * tg.randn(size)`
     promote_types result_type: uint16, uint32 and uint64 beside other integers are as in numpy;
-        numpy's scalars are tensors without axes, not Python's numbers
+        arrays of numpy without axes are tensors, its scalars are Python's numbers
     save: writes a safetensors file of arrays and plain values, never a pickle; to a path
     sign: of NaN is NaN; PyTorch says 0
     testing: gradient checks, and strategies for tests of ops
@@ -82,8 +83,10 @@ OTHER = _rows(
     dtype: numpy's
     heaviside: `value` is one number
     equal: compares element by element, as in numpy
-    grad: an array, no Tensor: `w.grad = None` in place of `w.grad.zero_()`
+    grad: an array, no Tensor: `w.grad = None` in place of `w.grad.zero_()`; a Tensor that is
+        assigned becomes its array
     maximum minimum: where both are equal, the first one has the gradient; PyTorch halves it
+    numpy: also of a tensor that requires a gradient, as `np.asarray(x)`
     name: a label for pictures and errors, and for feeding a graph
     retain_grad: returns the tensor
     shape: a tuple of ints

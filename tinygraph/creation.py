@@ -15,6 +15,7 @@ from tinygraph.checks import whole
 from tinygraph.device import Device, get_device
 from tinygraph.dtypes import Dtype, float32, int64
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.incoming import as_numbers, unmasked
 from tinygraph.leaf_options import (
     Options,
     created,
@@ -25,7 +26,7 @@ from tinygraph.leaf_options import (
     sized,
 )
 from tinygraph.ops.to import to
-from tinygraph.shapes import Array, Shape, as_numbers
+from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 from tinygraph.tensor import as_tensor as as_node
 
@@ -278,6 +279,7 @@ def arange(
     >>> tg.arange(3).value, tg.arange(0.0, 1.0, 0.5).value
     (array([0, 1, 2]), array([0. , 0.5], dtype=float32))
     """
+    unmasked("arange", "start, end, step", (start, end, step))
     if not step:
         raise ArgumentError("arange", "step", "any number but 0", step)
     first, last = (0, start) if end is None else (start, end)
@@ -306,6 +308,7 @@ def linspace(start: float, end: float, steps: int, **options: Unpack[Options]) -
     >>> tg.linspace(0, 1, 5).value
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    unmasked("linspace", "start, end", (start, end))
     count = whole("linspace", "steps", steps, least=0)
     make = partial(counted.linspace, start=start, end=end, count=count)
     return new_leaf("linspace", make, float32, **options)

@@ -25,6 +25,7 @@ from tinygraph.errors import (
     ProtocolError,
     TinygraphError,
 )
+from tinygraph.incoming import unmasked
 from tinygraph.running import here
 from tinygraph.tensor import Tensor, leaf
 
@@ -95,6 +96,7 @@ def from_dlpack(x: Any, *, device: str | Device | None = None, copy: bool | None
 
 def _imported(x: Any) -> tuple[Device, Any]:
     """The device whose arrays can have the memory, and such an array."""
+    unmasked("from_dlpack", "x", x)
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         expected, way_out = "an object with __dlpack__", "tg.tensor takes all data"
         raise ProtocolError("from_dlpack", "x", expected, type(x).__name__, way_out)

@@ -71,10 +71,12 @@ def as_dtype(op: str, dtype: Any) -> Dtype:
 
 def differentiable(op: str, requires_grad: bool, dtype: Dtype) -> bool:
     """`requires_grad` as it was asked for; of what is no float it is refused."""
+    if not isinstance(requires_grad, (bool, np.bool_)):
+        raise DtypeError(op, "requires_grad", "True or False", f"{requires_grad!r:.80}")
     if requires_grad and dtype.kind != "f":
         expected, got = "False for a dtype without derivatives", f"True with {dtype}"
-        raise DtypeError(op, "requires_grad", expected, got, "pass dtype='float32'")
-    return requires_grad
+        raise DtypeError(op, "requires_grad", expected, got, "dtype='float32', or x.float()")
+    return bool(requires_grad)
 
 
 def promote_types(a: Any, b: Any) -> Dtype:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
+from tinygraph.incoming import unmasked
 from tinygraph.operators import above
 from tinygraph.running import here
 from tinygraph.shapes import Array
@@ -48,6 +49,7 @@ def _leaf(leaves: list[Tensor], key: Tensor | str) -> Tensor:
 
 def _cast(leaf: Tensor, data: Any) -> Array:
     """The fed array with the leaf's dtype, where no value is lost by that."""
+    unmasked("Graph.forward", f"feed of {leaf.name or 'a leaf'}", data)
     array = data if leaf.device.owns(data) else np.asarray(data)
     if array.dtype != leaf.dtype:
         if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
@@ -102,7 +104,7 @@ def _upstream(node: Tensor, gradient: Any) -> Array:
             way_out = "pass one, or reduce the output first, for example with .sum()"
             raise ShapeError("backward", "gradient", expected, "none", way_out)
         return node.device.full(node.shape, node.dtype, 1)
-    if not node.device.owns(gradient):
+    if not node.device.owns(unmasked("backward", "gradient", gradient)):
         gradient = np.asarray(gradient)
     if gradient.dtype != node.dtype:
         gradient = gradient.astype(node.dtype)

@@ -41,7 +41,7 @@ def topological_order(outputs: Iterable[Tensor], only_differentiable: bool = Fal
         if inputs_done:
             order.append(node)
             continue
-        if node in seen or (only_differentiable and not node.requires_grad):
+        if node in seen or (only_differentiable and not node._requires_grad):
             continue
         seen.add(node)
         if node.inputs:
@@ -110,7 +110,7 @@ class Graph:
             A feed has another kind of number than the leaf: floats for labels, say.
         """
         for node, array in fed(self.nodes, feeds):  # all are good before the first leaf changes
-            node.value = array
+            node._value = array
         for node in self.nodes:
             if node.op is not None:
                 evaluate(node)
@@ -202,10 +202,10 @@ def _walk_back(
             if node in into:
                 into[node] = node.device.copy(pending[node])
         elif node.op is None or node.keeps_grad:
-            if node.grad is None and let_go(pending, node):
-                node.grad = pending[node]
+            if node._grad is None and let_go(pending, node):
+                node._grad = pending[node]
             else:
-                node.grad = here.top.add_up(_added, node.grad, pending[node], node.device, True)
+                node._grad = here.top.add_up(_added, node._grad, pending[node], node.device, True)
             if node.op is None:
                 here.top.complete(node)
         if node.op is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tinygraph.assigned import taken
 from tinygraph.errors import GraphError, ShapeError
 from tinygraph.running import here
 from tinygraph.shapes import Array
@@ -76,8 +77,7 @@ def through_hooks(node: Any, gradient: Array) -> Array:
         given = hook(gradient)
         if given is None:
             continue
-        array = getattr(given, "value", given)
-        array = array if node.device.owns(array) else node.device.from_numpy(array)
+        array = taken("hook", node, given)
         if array.shape != gradient.shape:
             raise ShapeError("hook", "what it returns", f"shape {gradient.shape}", array.shape)
         gradient = array.astype(gradient.dtype, copy=False)

@@ -126,7 +126,7 @@ def _twin(node: Tensor, inputs: Sequence[Tensor]) -> Tensor:
     value, saved = node.op.forward_kernel(eager_memory(needs, EMULATOR), *arrays)
     twin = leaf(np.asarray(value), EMULATOR)
     twin.op, twin.inputs, twin.needs, twin.saved = node.op, tuple(inputs), needs, saved
-    twin.requires_grad = True in needs and twin.dtype.kind == "f"
+    twin._requires_grad = True in needs and twin.dtype.kind == "f"
     return twin
 
 

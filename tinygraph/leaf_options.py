@@ -93,7 +93,7 @@ def new_leaf(
     place = get_device(device)
     kind = as_dtype(op, default if dtype is None else dtype)
     made = leaf(make(place, kind), place, name)
-    made.requires_grad = differentiable(op, requires_grad, kind)
+    made._requires_grad = differentiable(op, requires_grad, kind)
     if op != "tensor":
         here.top.created(made)
     return made

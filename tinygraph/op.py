@@ -174,7 +174,7 @@ def evaluate(node: Tensor) -> None:
     """
     op, inputs, top = node.op, node.inputs, here.top
     device = inputs[0].device
-    arrays = [x.value for x in inputs if x.device is device]
+    arrays = [x._value for x in inputs if x.device is device]
     if len(arrays) < len(inputs):
         (got, *_) = [f"one on {x.device}" for x in inputs if x.device is not device]
         raise DeviceError(op.name, "inputs", f"all on {device}", got, "x.to(device)")
@@ -186,13 +186,13 @@ def evaluate(node: Tensor) -> None:
     elif not top.remembers and type(op).check is not Op.check:
         op.check(*device.to_host(*arrays))
     differentiable = top.remembers and spec.dtype.kind == "f"
-    needs = tuple([differentiable and x.requires_grad for x in inputs])
+    needs = tuple([differentiable and x._requires_grad for x in inputs])
     with device.quiet():  # inf and nan are results, not accidents
         returned = top.forward(node, eager_memory(needs, device), arrays)
-    node.value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)
+    node._value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)
     node.written = Writes.count
     if top.remembers:
-        node.needs, node.requires_grad = needs, True in needs
+        node.needs, node._requires_grad = needs, True in needs
 
 
 def differentiate(node: Tensor, grad: Array) -> list[tuple[Tensor, Array]]:

@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from tinygraph.absent_methods import ABSENT
+from tinygraph.assigned import Assigned, fitting
 from tinygraph.errors import DtypeError, GraphError, ShapeError
 from tinygraph.hooks import register_hook
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, normalize_axes
+
+_OF_UFUNCS = {  # what numpy calls the operators of its arrays, and the functions they are here
+    **{name: name for name in ("matmul", "floor_divide", "remainder", "less", "less_equal")},
+    **{name: name for name in ("greater", "greater_equal", "equal", "not_equal")},
+    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow"},
+}
 
 Node = TypeVar("Node")  # Tensor, which is built on this file
 
@@ -149,13 +157,10 @@ class Conversions(Generic[Node]):
     new_full, new_empty = _new("full"), _new("empty")
 
 
-class Operators(Conversions[Node], Absent):
+class Operators(Conversions[Node], Absent, Assigned):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
-        value: Array
-        op: Any
-        requires_grad: bool
         numpy: Callable[[], Array]
         item: Callable[[], Any]
         detach: Callable[[], Any]
@@ -164,6 +169,23 @@ class Operators(Conversions[Node], Absent):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """numpy_array * tensor is a node; any other ufunc is refused (of_numpy.py)."""
+        name = _OF_UFUNCS.get(ufunc.__name__, "")
+        if not name or method != "__call__" or options:
+            above.refuse_ufunc(ufunc, method, options)
+        return getattr(above, name)(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return above.call_numpy(function, args, options)
+
+    @property
+    def _data(self) -> Any:
+        """What numpy.ma asks an operand for before it asks for an array."""
+        expected, got = "no masked array beside a Tensor, which has no mask", "one"
+        way_out = "masked.filled(0.0) beside the Tensor, or x.numpy() beside the masked array"
+        raise DtypeError("numpy.ma", "an operand", expected, got, way_out)
 
     def __dlpack__(self, **asked: Any) -> Any:
         return above.to_dlpack(self, **asked)
@@ -214,28 +236,6 @@ class Operators(Conversions[Node], Absent):
     def tolist(self) -> Any:
         """The numbers as lists in lists; of a 0-d tensor the number."""
         return self.numpy().tolist()
-
-    @property
-    def data(self) -> Node:
-        """A leaf on the same memory that requires no gradient; to assign it writes that memory."""
-        return self.detach()
-
-    @data.setter
-    def data(self, numbers: Any) -> None:
-        here.top.write(self, _fitting("data", self, numbers))
-
-    def requires_grad_(self, requires_grad: bool = True) -> Operators[Node]:
-        """Set whether `backward` shall leave a gradient in `.grad`; the leaf itself is returned."""
-        if self.op is not None:
-            way_out = "call it on a leaf: x.detach().requires_grad_()"
-            raise GraphError(
-                "requires_grad_", "self", "a leaf", f"what {self.op.name} made", way_out
-            )
-        if requires_grad and self.value.dtype.kind != "f":
-            way_out = "convert it first: x.float()"
-            raise DtypeError("requires_grad_", "self", "a float", self.value.dtype, way_out)
-        self.requires_grad = requires_grad  # type: ignore[misc]  # a slot of Tensor
-        return self
 
     register_hook = register_hook
 
@@ -373,19 +373,8 @@ def _changed(x: Any, function: Callable[[Any, Any], Any], other: Any) -> Any:
             f"{x.name or 'Tensor'}: a leaf that requires a gradient or belongs to a model cannot "
             "be changed in place here. Way out: with tg.no_grad(): w -= lr * w.grad"
         )
-    here.top.write(x, _fitting("in place", x, function(x, other)))
+    here.top.write(x, fitting("in place", x, function(x, other)))
     return x
-
-
-def _fitting(op: str, x: Any, numbers: Any) -> Array:
-    """The array of a node, or of other numbers, as it can be written into a leaf."""
-    found = isinstance(numbers, Operators)
-    array: Array = numbers.value if found else x.device.from_numpy(np.asarray(numbers))
-    if array.shape != x.shape:
-        raise ShapeError(op, x.name or "self", f"an array of shape {x.shape}", array.shape)
-    if not np.can_cast(array.dtype, x.dtype, "same_kind"):
-        raise DtypeError(op, x.name or "self", f"{x.dtype}, as the leaf has", array.dtype)
-    return array
 
 
 def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:

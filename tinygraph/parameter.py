@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from tinygraph.assigned import taken
 from tinygraph.device import Device
 from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.incoming import as_numbers
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor
@@ -64,16 +64,14 @@ class Kept(Tensor):
     def _fitting(self, new: Any) -> Any:
         """The array on this leaf's device, where it is one that the leaf can have."""
         here.top.read(self)  # a trace would lose the assignment
-        array = new.value if isinstance(new, Tensor) else new
-        if not self.device.owns(array):
-            array = np.asarray(array, None if hasattr(array, "dtype") else self.dtype)
         kind, name = type(self).__name__, self.name or "value"
+        array = taken(kind, self, new)
         way_out = "make a new one: layer.weight = nn.Parameter(array)"
         if array.shape != self.shape:
             raise ShapeError(kind, name, f"an array of shape {self.shape}", array.shape, way_out)
         if array.dtype != self.dtype:
             raise DtypeError(kind, name, f"an array of {self.dtype}", array.dtype, way_out)
-        return self.device.copy(self.device.from_numpy(array))
+        return self.device.copy(array)
 
 
 class Parameter(Kept):
@@ -128,7 +126,8 @@ class Buffer(Kept):
     ) -> None:
         if device is None and isinstance(data, Tensor):
             device = data.device
-        super().__init__(data, False, dtype, device, name)
+        array = as_numbers(data, dtype, None)  # as `tg.tensor` takes it: integers stay integers
+        super().__init__(array, False, None, device, name)
         self.persistent = bool(persistent)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Kept:

@@ -50,7 +50,7 @@ def keep_backward(node: Any, returned: Any) -> list[tuple[Any, Array]]:
         reached = []
         for x, needed, g in zip(node.inputs, node.needs, returned, strict=True):
             if needed and g is not None:
-                value = x.value
+                value = x._value
                 if type(g) is not type(value) or g.shape != value.shape or g.dtype != value.dtype:
                     break
                 reached.append((x, g))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.incoming import unmasked
 from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -193,6 +194,7 @@ def _as_array(value: Any) -> tuple[str, Any]:
         return "number", np.asarray(value)
     if hasattr(value, "__cuda_array_interface__"):
         return "array", value.get()
+    unmasked("save", "obj", value)
     return "array" if isinstance(value, np.ndarray) else "", value
 
 

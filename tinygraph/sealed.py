@@ -23,6 +23,7 @@ import safetensors.numpy
 
 from tinygraph.disk import replace_file
 from tinygraph.errors import CheckpointError
+from tinygraph.incoming import unmasked
 from tinygraph.json_text import to_json
 from tinygraph.shapes import Array
 
@@ -59,7 +60,9 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
     ...     tg.training.load_arrays(path)
     {'w': array([1., 2.])}
     """
-    plain = {name: np.array(array, order="C") for name, array in arrays.items()}
+    plain = {
+        name: np.array(unmasked("save", name, array), order="C") for name, array in arrays.items()
+    }
     blank = safetensors.numpy.save(plain, metadata={"sha256": _BLANK.decode()})
     place = _find_seal(Path(path), blank)
     seal = hashlib.sha256(blank).hexdigest().encode()

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tinygraph.dtypes import as_dtype
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, TinygraphError
 
 Array: TypeAlias = NDArray[Any]
@@ -314,21 +313,3 @@ def windows(
         out -= 1
     after = (out - 1) * stride + span - size - pad
     return Windows(kernel, stride, dilation, pad, after, out)
-
-
-def as_numbers(data: Any, dtype: Any, copy: bool | None) -> Array:
-    """A numpy array of floats, integers or bools; Python floats become float32."""
-    asked = None if dtype is None else as_dtype("Tensor", dtype)
-    try:
-        array = np.array(data, dtype=asked, copy=copy)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DtypeError(
-            "Tensor", "data", "numbers in a rectangular array", f"{data!r:.80} ({error})"
-        ) from None
-    if asked is None and array.dtype == np.float64 and not hasattr(data, "dtype"):
-        return array.astype(np.float32)
-    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-        expected = "floats up to 64 bits, integers or bools"
-        way_out = "pass dtype='float32', or convert the array with .astype"
-        raise DtypeError("Tensor", "data", expected, array.dtype, way_out)
-    return array

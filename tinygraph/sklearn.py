@@ -28,6 +28,7 @@ from tinygraph.checks import number, whole
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, ShapeError, explain, install
+from tinygraph.incoming import unmasked
 from tinygraph.nn import Flatten, Linear, Module, ReLU, Sequential
 from tinygraph.ops.cross_entropy import cross_entropy
 from tinygraph.ops.mse_loss import mse_loss
@@ -153,6 +154,8 @@ class _Estimator(BaseEstimator):
 
     def _samples(self, x: Any, *y: Any, new: bool = False, **checks: Any) -> Any:
         """X, or X and y, as arrays that have passed scikit-learn's checks."""
+        for name, given in zip(("X", "y"), (x, *y), strict=False):
+            unmasked(type(self).__name__, name, given)
         dtypes = [np.float64, np.float32]
         return validate_data(self, x, *y, reset=new, dtype=dtypes, allow_nd=True, **checks)
 

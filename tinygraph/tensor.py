@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
-from tinygraph.dtypes import differentiable
 from tinygraph.errors import ShapeError
+from tinygraph.incoming import of_class, operand
 from tinygraph.operators import Operators, above
 from tinygraph.running import here
-from tinygraph.shapes import Array, Shape, Spec, as_numbers
+from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.writes import Writes
 
 Operand: TypeAlias = "Tensor | Array | float | int | bool | Sequence[Any]"
@@ -36,7 +36,8 @@ class Tensor(Operators["Tensor"]):
     Parameters
     ----------
     data : array_like
-        Numbers; copied.  Without `dtype`, Python floats become float32 and arrays keep their dtype.
+        Numbers; copied.  Without `dtype`, those of Python in lists become float32, as in PyTorch's
+        class (`tg.tensor([7, 2])` is int64); arrays and numpy's numbers keep their dtype.
     requires_grad : bool
         Whether `backward` shall leave a gradient in `.grad`.  Only for float dtypes.
     dtype : dtype, optional
@@ -61,6 +62,8 @@ class Tensor(Operators["Tensor"]):
     ------
     DtypeError
         `data` is not made of numbers, or an integer tensor shall require a gradient.
+    ArgumentError
+        `data` is an int, which PyTorch's class takes for a size.
 
     Examples
     --------
@@ -76,8 +79,10 @@ class Tensor(Operators["Tensor"]):
 
     __slots__ = (
         "__weakref__",
+        "_grad",
+        "_requires_grad",
+        "_value",
         "device",
-        "grad",
         "hooks",
         "inputs",
         "keeps_grad",
@@ -85,16 +90,10 @@ class Tensor(Operators["Tensor"]):
         "name",
         "needs",
         "op",
-        "requires_grad",
         "saved",
-        "value",
         "written",
     )
 
-    __array_ufunc__ = None  # numpy_array + tensor asks Tensor.__radd__ instead of looping over it
-
-    value: Array
-    grad: Array | None
     op: Any  # the Op that made this node, or None; typed Any because Op lives on a higher floor
     inputs: tuple[Tensor, ...]
     needs: tuple[bool, ...]  # for each input, whether its gradient was wanted at evaluation
@@ -111,33 +110,34 @@ class Tensor(Operators["Tensor"]):
         device: str | Device | None = None,
         name: str | None = None,
     ) -> None:
+        array = of_class(type(self).__name__, data, dtype, (requires_grad, dtype, device))
         place = get_device(device)
-        self._begin(place.from_numpy(as_numbers(data, dtype, copy=True)), place, name)
-        self.requires_grad = differentiable("Tensor", requires_grad, self.value.dtype)
+        self._begin(place.from_numpy(array), place, name)
+        self.requires_grad = requires_grad
 
     def _begin(self, value: Any, device: Device, name: str | None) -> None:
         """Fill the slots as those of a leaf that requires no gradient."""
-        self.value, self.device, self.name = value, device, name
-        self.grad = self.op = self.saved = self.made_at = None
+        self._value, self.device, self.name = value, device, name
+        self._grad = self.op = self.saved = self.made_at = None
         self.inputs, self.needs, self.hooks, self.written = (), (), (), Writes.count
-        self.requires_grad = self.keeps_grad = False
+        self._requires_grad = self.keeps_grad = False
 
     # ---- what a node is ---------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
         """The sizes of the axes, a tuple of ints."""
-        return self.value.shape
+        return self._value.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type as a numpy dtype, which `tg.float32` is too."""
-        return self.value.dtype
+        return self._value.dtype
 
     @property
     def spec(self) -> Spec:
         """Shape and dtype together."""
-        return Spec(self.value.shape, self.value.dtype)
+        return Spec(self._value.shape, self._value.dtype)
 
     @property
     def is_leaf(self) -> bool:
@@ -235,4 +235,4 @@ def as_tensor(data: Operand, dtype: Any = None, device: Device = CPU) -> Tensor:
     """`data` as a node: itself if it is one, else a leaf that shares the memory of an array."""
     if isinstance(data, Tensor):
         return data
-    return leaf(device.from_numpy(as_numbers(data, dtype, copy=None)), device)
+    return leaf(device.from_numpy(operand(data, dtype)), device)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tinygraph import Tensor
+from tinygraph import Tensor, tensor
 from tinygraph.data import DataLoader, default_collate
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
@@ -33,7 +33,7 @@ def plain(batch):
         ([True, False], ("bool", [True, False])),
         ([np.float32(1), np.float32(2)], ("float32", [1.0, 2.0])),
         ([np.zeros(2, "f4"), np.ones(2, "f4")], ("float32", [[0.0, 0.0], [1.0, 1.0]])),
-        ([Tensor([1, 2]), Tensor([3, 4])], ("int64", [[1, 2], [3, 4]])),
+        ([tensor([1, 2]), tensor([3, 4])], ("int64", [[1, 2], [3, 4]])),
         (["a", "b"], ["a", "b"]),
         ([b"a", b"b"], [b"a", b"b"]),
         ([(1, "a"), (2, "b")], (("int64", [1, 2]), ["a", "b"])),

@@ -75,7 +75,7 @@ def test_a_dataset_is_asked_for_one_python_int_each():
 
 
 @pytest.mark.parametrize(
-    "data", [[3, 1, 2], range(1, 4), np.array([3, 1, 2]), tg.Tensor([3, 1, 2])]
+    "data", [[3, 1, 2], range(1, 4), np.array([3, 1, 2]), tg.tensor([3, 1, 2])]
 )
 def test_anything_with_samples_and_a_length(data):
     [batch] = DataLoader(data, 3)

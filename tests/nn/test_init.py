@@ -163,7 +163,7 @@ def test_the_gain_of_leaky_relu():
         (lambda w: init.uniform_(w, generator=3), ArgumentError, "generator"),
         (lambda w: init.zeros_(np.ones(3)), ArgumentError, "a Parameter"),
         (lambda w: init.zeros_(tg.relu(w)), ArgumentError, "leaf"),
-        (lambda w: init.uniform_(tg.Tensor([1, 2])), DtypeError, "float"),
+        (lambda w: init.uniform_(tg.tensor([1, 2])), DtypeError, "float"),
     ],
 )
 def test_refusals_change_nothing(call, error, words):

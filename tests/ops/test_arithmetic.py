@@ -90,7 +90,7 @@ class TestDiv(OpContract):
     bad_input = [SHAPES, TEXT, HALF]
 
     def test_of_integers(self):
-        y = tg.Tensor([7, -7]) / tg.Tensor([2, 2])
+        y = tg.tensor([7, -7]) / tg.tensor([2, 2])
         assert y.dtype == np.float32
         np.testing.assert_array_equal(y.value, [3.5, -3.5])
 
@@ -117,9 +117,9 @@ class TestPow(OpContract):
         assert tg.testing.gradcheck(lambda t: t**exponent, [x]).ok
 
     def test_whole_exponents_of_integers(self):
-        y = tg.Tensor([-3, 2]) ** 3
+        y = tg.tensor([-3, 2]) ** 3
         assert y.dtype == np.int64 and y.value.tolist() == [-27, 8]
-        assert (tg.Tensor([-3, 2]) ** 2).value.tolist() == [9, 4]
+        assert (tg.tensor([-3, 2]) ** 2).value.tolist() == [9, 4]
 
     def test_exponent_with_more_axes_than_the_base(self):
         y = tg.Tensor([1.0, 3.0]) ** np.full((1, 1), 2, np.float32)
@@ -184,7 +184,7 @@ def test_integers_are_exact_and_never_differentiable(name):
 
 
 def test_bools_as_in_numpy():
-    t, f = tg.Tensor([True, True]), tg.Tensor([True, False])
+    t, f = tg.tensor([True, True]), tg.tensor([True, False])
     for y, expected in (
         (t + f, [True, True]),
         (t * f, [True, False]),

@@ -71,7 +71,7 @@ class TestClip(OpContract):
     def test_integers_become_floats_beside_a_float(self):
         y = tg.clip(WHOLE.astype("i1"), 0.5, 1)
         assert y.dtype == np.float32 and y.value.tolist() == np.clip(WHOLE, 0.5, 1).tolist()
-        assert tg.clip(WHOLE, max=np.float64(0.5)).dtype == np.float64
+        assert tg.clip(WHOLE, max=np.float64(0.5)).dtype == np.float32
         assert tg.clip(WHOLE > 0, 1, 2).dtype == np.int64
 
     def test_integers_are_exact(self):

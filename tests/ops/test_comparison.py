@@ -104,5 +104,5 @@ def test_numbers_take_the_dtype_of_the_tensor():
     """0.1 rounds to the float32 on the left, as in numpy; a float64 array does not."""
     x = tg.Tensor([0.1])
     assert (x == 0.1).item() and not (x == np.array([0.1])).item()
-    assert (tg.Tensor([1, 2]) > 1.5).value.tolist() == [False, True]
-    assert (tg.Tensor([True, False]) == True).value.tolist() == [True, False]  # noqa: E712
+    assert (tg.tensor([1, 2]) > 1.5).value.tolist() == [False, True]
+    assert (tg.tensor([True, False]) == True).value.tolist() == [True, False]  # noqa: E712

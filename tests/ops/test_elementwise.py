@@ -115,7 +115,7 @@ def test_integers_keep_their_dtype(dtype):
     assert all(function(x).dtype == dtype for function in EXACT)
     assert tg.square(x).value.tolist() == [1, 4]
     assert tg.abs(tg.neg(tg.Tensor([-3, 4], dtype="int32"))).value.tolist() == [3, 4]
-    assert tg.abs(tg.Tensor([True, False])).value.tolist() == [True, False]
+    assert tg.abs(tg.tensor([True, False])).value.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
@@ -129,7 +129,7 @@ def test_kernel_of_integers(kernel_device, dtype):
 
 
 def test_kernel_of_bools(kernel_device):
-    y = tg.abs(tg.Tensor([True, False], device=kernel_device))
+    y = tg.abs(tg.tensor([True, False], device=kernel_device))
     assert y.dtype == bool and y.numpy().tolist() == [True, False]
 
 

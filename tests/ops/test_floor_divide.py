@@ -102,9 +102,9 @@ def test_the_least_integer_by_minus_1(kernel_device):
 
 
 def test_operators_on_both_sides():
-    x = tg.Tensor([3, -3])
+    x = tg.tensor([3, -3])
     assert (7 // x).tolist() == [2, -3] and (7 % x).tolist() == [1, -2]
     x //= 2
     assert x.tolist() == [1, -2]
     x %= 3
-    assert x.tolist() == [1, 1] and (tg.Tensor([5]) // 2.0).dtype == np.float32
+    assert x.tolist() == [1, 1] and (tg.tensor([5]) // 2.0).dtype == np.float32

@@ -114,7 +114,7 @@ class TestGather(OpContract):
 
     def test_indices_are_an_input_that_can_be_fed(self):
         x = tg.Tensor(X, requires_grad=True)
-        at = tg.Tensor([[0], [0]], name="at")
+        at = tg.tensor([[0], [0]], name="at")
         graph = tg.Graph(tg.gather(x, 1, at))
         (y,) = graph.forward({"at": np.array([[2, 1], [0, 0]])})
         assert y.value.tolist() == [[2, 1], [3, 3]]

@@ -154,8 +154,8 @@ class TestGetitem(OpContract):
 
     def test_tensors_as_indices(self):
         x = tg.Tensor(X)
-        assert x[tg.Tensor([1, 1])].value.tolist() == X[[1, 1]].tolist()
-        assert x[tg.Tensor(1), tg.Tensor(0) : tg.Tensor(2)].value.tolist() == [3, 4]
+        assert x[tg.tensor([1, 1])].value.tolist() == X[[1, 1]].tolist()
+        assert x[tg.tensor(1), tg.tensor(0) : tg.tensor(2)].value.tolist() == [3, 4]
         assert x[np.int64(1), np.array(2)].item() == 5
 
     def test_the_index_is_copied(self):

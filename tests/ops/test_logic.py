@@ -131,7 +131,7 @@ def test_operators_on_both_sides(sign):
     for y in (sign(tg.Tensor(a), tg.Tensor(b)), sign(a, tg.Tensor(b)), sign(tg.Tensor(a), b)):
         assert type(y) is tg.Tensor and y.dtype == bool and not y.requires_grad
         np.testing.assert_array_equal(y.value, sign(a, b))
-    assert sign(tg.Tensor([12]), 10).item() == sign(12, 10) == sign(12, tg.Tensor([10])).item()
+    assert sign(tg.tensor([12]), 10).item() == sign(12, 10) == sign(12, tg.tensor([10])).item()
 
 
 def test_masks_are_combined():

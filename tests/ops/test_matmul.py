@@ -116,10 +116,10 @@ class TestMatmul(OpContract):
         assert np.all(b.grad == used)  # each element of w meets so many ones of x
 
     def test_integers_and_bools_as_in_numpy(self):
-        x = tg.Tensor([[2**53 + 1, 1]])
+        x = tg.tensor([[2**53 + 1, 1]])
         assert (x @ np.array([1, 0])).value.tolist() == [2**53 + 1]
         assert (x.astype("int32") @ x.T).dtype == np.int64
-        t = tg.Tensor([[True, False], [True, True]])
+        t = tg.tensor([[True, False], [True, True]])
         assert (t @ t).value.tolist() == [[True, False], [True, True]]
 
     def test_promotes(self):

@@ -67,7 +67,7 @@ def test_promote_types():
 
 
 def test_three_operands_of_three_tiers():
-    whole, single = np.ones(2, "i1"), np.float64(1)
+    whole, single = np.ones(2, "i1"), np.array(1.0)
     assert tg.result_type(whole, single, 1.0) == np.float64
     assert tg.result_type(whole, 1.0, np.int64(1)) == np.float32
     assert tg.result_type(whole, np.ones(2, "f4"), single, True) == np.float32
@@ -118,22 +118,58 @@ def test_joined_and_chosen_and_multiplied(join):
     assert tg.where(whole > 0, whole, 2.5).dtype == np.float32
 
 
-@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.array(2.0)])
+@pytest.mark.parametrize("number", [np.array(2.0), np.array(2), np.array(2.0, "f4")])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bool"])
-def test_numpy_scalars_are_tensors_without_axes(dtype, number):
+def test_arrays_without_axes_are_tensors_without_axes(dtype, number):
     x = tg.Tensor(np.ones(2, dtype))
     expected = expected_dtype(dtype, f"{number.dtype}[]")
     for y in (x * number, number * x, x * tg.Tensor(number)):
         assert isinstance(y, tg.Tensor) and y.dtype == expected
 
 
+NUMBERS_OF_NUMPY = [np.float64(2), np.float32(2), np.float16(2), np.int64(2), np.int8(2), np.True_]
+
+
+@pytest.mark.parametrize("number", NUMBERS_OF_NUMPY, ids=lambda n: n.dtype.name)
+@pytest.mark.parametrize("shape", [(), (2,)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bool"])
+def test_numbers_of_numpy_are_those_of_python(dtype, shape, number):
+    """As in PyTorch, on both sides: CLIP's `logit_scale * np.log(1 / 0.07)` is float32."""
+    x, python = tg.Tensor(np.ones(shape, dtype)), {"f": "1.0", "i": "1", "b": "True"}
+    expected = expected_dtype(dtype + "[]" * (shape == ()), python[number.dtype.kind])
+    whole = expected.kind != "b"  # PyTorch has no difference and no power of bools
+    found = [x * number, number * x, tg.add(x, number), tg.add(number, x)]
+    found += [tg.maximum(x, number), tg.minimum(number, x), tg.where(x == x, x, number)]
+    found += [x**number, number**x, x - number, number - x] if whole else []
+    assert [y.dtype for y in found] == [expected] * len(found)
+    assert tg.result_type(x, number) == tg.result_type(number, x) == expected
+    x += number
+    assert x.dtype == expected
+    assert [(x > number).dtype, (number == x).dtype] == [np.dtype(bool)] * 2
+
+
+def test_numbers_of_numpy_in_a_parameter():
+    w = tg.Parameter(np.float32(3))
+    with tg.no_grad():
+        w *= np.float64(0.5)
+        w -= np.int64(1)
+    assert w.dtype == np.float32 and w.item() == 0.5
+    y = w * np.log(1 / 0.07)
+    y.backward()
+    assert y.dtype == w.grad.dtype == np.float32
+    assert abs(float(w.grad) - 2.6592600369327783) < 1e-6
+    clipped = tg.clip(tg.arange(3), np.float64(0.5), np.float64(1.5))
+    assert clipped.dtype == np.float32 and clipped.tolist() == [0.5, 1.0, 1.5]
+
+
 def test_a_single_number_beyond_the_range():
-    """What has a dtype is cast to that of the array; a Python number must fit."""
+    """What has a dtype is cast to that of the array; a number must fit."""
     small = tg.Tensor(np.ones(2, "i1"))
-    for number in (np.int64(300), tg.Tensor(300)):
+    for number in (np.array(300), tg.tensor(300)):
         assert (small * number).value.tolist() == [44, 44]  # modulo 2^8, as in PyTorch
-    with pytest.raises(ArgumentError, match="one that int8 can hold, got 300"):
-        small * 300
+    for number in (300, np.int64(300)):
+        with pytest.raises(ArgumentError, match="one that int8 can hold, got 300"):
+            small * number
     assert (tg.Tensor([1.0]) * np.float64(1e300)).item() == np.inf
 
 

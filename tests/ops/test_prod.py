@@ -59,4 +59,4 @@ class TestProd(OpContract):
     def test_integers_wrap_around_as_in_numpy(self, device):
         x = np.array([2**40 + 1, 2**40 - 7, 3])
         assert tg.prod(tg.Tensor(x, device=device)).item() == np.prod(x)
-        assert tg.prod(tg.Tensor([3, 0, 7], device=device)).item() == 0
+        assert tg.prod(tg.tensor([3, 0, 7], device=device)).item() == 0

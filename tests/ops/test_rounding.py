@@ -76,12 +76,12 @@ def test_so_many_decimals(decimals, device):
 
 
 def test_decimals_of_integers():
-    x = tg.Tensor([15, -7])
+    x = tg.tensor([15, -7])
     assert x.round(decimals=2).numpy().tolist() == [15, -7]
     with pytest.raises(ArgumentError, match="round: decimals: expected 0 or more for integers"):
         tg.round(x, decimals=-1)
     with pytest.raises(DtypeError, match="round: x"):
-        tg.round(tg.Tensor([True]), decimals=1)
+        tg.round(tg.tensor([True]), decimals=1)
     with pytest.raises(ArgumentError, match="round: decimals"):
         tg.round(x, decimals=0.5)
 

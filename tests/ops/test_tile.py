@@ -77,7 +77,7 @@ class TestRepeatInterleave(OpContract):
         Bad("a float axis", (X, 2, 1.0), {}, DtypeError, "axis: expected an int, got 1.0"),
     ]
 
-    @pytest.mark.parametrize("kind", [np.array, tg.Tensor, tuple])
+    @pytest.mark.parametrize("kind", [np.array, tg.tensor, tuple])
     def test_numbers_of_any_kind(self, kind):
         y = tg.repeat_interleave(np.arange(3.0), kind([2, 0, 1]))
         assert y.value.tolist() == [0, 0, 2]

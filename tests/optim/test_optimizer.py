@@ -121,17 +121,44 @@ def test_bad_parameters(params, words):
 
 def test_a_gradient_of_another_shape_is_refused():
     a = ones(2, 3, name="a")
-    a.grad = np.ones(3, np.float32)
-    with pytest.raises(ShapeError, match=r"grad of a: expected \(2, 3\), got \(3,\)"):
-        SGD([a], lr=1.0).step()
+    with pytest.raises(ShapeError, match=r"grad: a: expected an array of shape \(2, 3\).*\(3,\)"):
+        a.grad = np.ones(3, np.float32)
+    assert a.grad is None
+    SGD([a], lr=1.0).step()
     assert a.value.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
-def test_a_gradient_that_is_a_tensor_is_refused():
+@pytest.mark.parametrize("given", [[1.0, 2.0], (1, 2), tg.Tensor([1.0, 2.0]), np.float32([1, 2])])
+def test_a_gradient_that_is_assigned(given):
     a = ones(2, name="a")
-    a.grad = tg.ones(2)
-    with pytest.raises(DtypeError, match=r"SGD: grad of a: expected an array, got a Tensor\. Way"):
-        SGD([a], lr=1.0).step()
+    a.grad = given
+    SGD([a], lr=0.5).step()
+    assert type(a.grad) is np.ndarray and a.grad.dtype == np.float32
+    assert a.value.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        (np.ones(2), DtypeError, r"expected an array of float32, got float64.*astype\('float32'\)"),
+        (np.ones(2, int), DtypeError, "got int64"),
+        ([1.0], ShapeError, r"shape \(2,\).*got \(1,\)"),
+        (1.0, ShapeError, r"got \(\)"),
+        ("text", DtypeError, "expected numbers"),
+        ([1.0, None], DtypeError, "got object|expected numbers"),
+        (object(), DtypeError, "expected numbers"),
+        (np.ma.array([1.0, 2.0], "f4", mask=[0, 1]), DtypeError, r"mask.*x\.filled\(0\.0\)"),
+        (tg.ones(2, device="emulator"), DeviceError, r"a tensor on cpu.*x\.to\('cpu'\)"),
+    ],
+)
+def test_a_gradient_that_does_not_fit_is_refused_where_it_is_assigned(given, error, says):
+    a = ones(2, name="a")
+    with pytest.raises(error, match=says):
+        a.grad = given
+    assert a.grad is None
+    a.grad = np.ones(2, np.float32)
+    a.grad = None
+    assert a.grad is None
 
 
 def test_a_rule_without_a_kernel_is_refused_where_kernels_run():

@@ -135,7 +135,7 @@ def test_loss_of_a_batch_is_the_mean_over_samples():
     output = tg.Tensor(np.array([[0.5, 0.25, 0.0], [1.0, 0.0, 0.5]]))
     first = (0.25 + 0.75**2 + 0) / 2  # right: output 1
     second = (0 + 0 + 0.25) / 2  # right: output 0
-    loss = half_squared_error(output, tg.Tensor([1, 0]))
+    loss = half_squared_error(output, tg.tensor([1, 0]))
     assert loss.item() == pytest.approx((first + second) / 2)
 
 

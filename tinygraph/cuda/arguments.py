@@ -20,6 +20,7 @@ import numpy as np
 
 from tinygraph.cuda.launch import MARKS, In, InOut, Out, is_cupy
 from tinygraph.errors import KernelLaunchError
+from tinygraph.incoming import unmasked
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
     from tinygraph.cuda.reading.signature import KernelParameter, Signature
@@ -173,6 +174,7 @@ class ArgumentList:
             on_gpu = is_cupy(array)
             if not on_gpu:
                 self._not_an_array(parameter, array)
+        unmasked(self.kernel, parameter.name, array)
         if array.dtype is not parameter.dtype and array.dtype != parameter.dtype:
             self._wrong_dtype(parameter, array)
         flags, lanes = array.flags, parameter.lanes

@@ -13,6 +13,7 @@ import numpy as np
 
 from tinygraph.data.nested import like
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.ops import stack
 from tinygraph.tensor import Tensor, leaf
 
@@ -76,7 +77,7 @@ def collate(samples: Sequence[Any], numbers: Sequence[int], where: str = "") -> 
 
 def _arrays(arrays: Sequence[Any], numbers: Sequence[int], where: str) -> Tensor:
     _one_shape([np.shape(array) for array in arrays], numbers, where)
-    together = np.stack(arrays)
+    together = np.stack(unmasked("default_collate", f"samples{where}", arrays))
     if together.dtype.kind not in "fiub" or together.dtype.itemsize > 8:
         raise _unknown(arrays[0], numbers[0], where)
     return leaf(together)

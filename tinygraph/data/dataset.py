@@ -16,6 +16,7 @@ import numpy as np
 from tinygraph.checks import MAX_WORD, number, whole
 from tinygraph.data.nested import parts
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import as_tensor
@@ -64,7 +65,7 @@ def chosen(index: Any, size: int) -> Array:
     """
     if isinstance(index, slice):
         return np.arange(*index.indices(size))
-    places = np.asarray(index)
+    places = np.asarray(unmasked("dataset", "index", index))
     if places.dtype.kind not in "iu":
         return np.asarray(np.arange(size)[index])
     outside = places[(places < -size) | (places >= size)]
@@ -169,7 +170,7 @@ class Samples:
 
     def __init__(self, dataset: Any, indices: Any) -> None:
         self.dataset = dataset
-        self.indices = np.asarray(indices, np.int64)
+        self.indices = np.asarray(unmasked("dataset", "indices", indices), np.int64)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -229,8 +230,8 @@ class ArrayDataset(BatchedDataset):
         classes: Sequence[str] | None = None,
         notes: str = "",
     ) -> None:
-        self.inputs = np.asarray(inputs)
-        self.labels = np.asarray(labels)
+        self.inputs = np.asarray(unmasked("ArrayDataset", "inputs", inputs))
+        self.labels = np.asarray(unmasked("ArrayDataset", "labels", labels))
         self.name = name
         self.classes = None if classes is None else tuple(classes)
         self.notes = notes
@@ -304,7 +305,7 @@ class TensorDataset(BatchedDataset):
     Examples
     --------
     >>> import tinygraph as tg
-    >>> data = tg.data.TensorDataset(tg.Tensor([[1.0], [2.0], [3.0]]), tg.Tensor([0, 1, 0]))
+    >>> data = tg.data.TensorDataset(tg.Tensor([[1.0], [2.0], [3.0]]), tg.tensor([0, 1, 0]))
     >>> len(data), data[1]
     (3, (Tensor([2.], dtype=float32), Tensor(1, dtype=int64)))
     """

@@ -22,7 +22,7 @@ import numpy as np
 
 from tinygraph.cuda.pinned import Pinned
 from tinygraph.data.nested import mapped, parts
-from tinygraph.shapes import as_numbers
+from tinygraph.incoming import as_numbers, unmasked
 from tinygraph.tensor import Tensor, leaf
 
 IN_FLIGHT = 2
@@ -41,7 +41,10 @@ class _Buffer:
     def fill(self, batch: Any) -> None:
         """Queue the copy of a batch, as soon as the buffer is free."""
         self.batch = batch
-        arrays = [as_numbers(np.asarray(part), None, copy=None) for part in parts(batch)]
+        arrays = [
+            as_numbers(np.asarray(unmasked("DataLoader", "batch", part)), None, copy=None)
+            for part in parts(batch)
+        ]
         self.stream.wait_event(self.used)  # steps may still read the GPU's memory
         if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.there]:
             self._make(arrays)

@@ -24,6 +24,7 @@ from tinygraph.data.dataset import (
     permutation,
 )
 from tinygraph.errors import ArgumentError
+from tinygraph.incoming import unmasked
 from tinygraph.random import Generator, uniform
 from tinygraph.shapes import Array
 
@@ -210,7 +211,7 @@ class WeightedRandomSampler(Sampler):
         seed: int = 0,
     ) -> None:
         name = "WeightedRandomSampler"
-        self.weights = np.array(weights, np.float64)
+        self.weights = np.array(unmasked(name, "weights", weights), np.float64)
         if (
             self.weights.ndim != 1
             or not np.isfinite(self.weights).all()
@@ -344,6 +345,7 @@ def _order(sampler: Any) -> Array:
 
 def as_indices(op: str, argument: str, indices: Iterable[Any]) -> Array:
     """Ints as an array of int64, or ArgumentError."""
+    unmasked(op, argument, indices)
     try:
         found = np.array(indices if isinstance(indices, np.ndarray) else list(indices))
     except (TypeError, ValueError) as error:

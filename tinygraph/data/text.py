@@ -20,6 +20,7 @@ from tinygraph.checks import whole
 from tinygraph.data.dataset import BatchedDataset
 from tinygraph.data.files import Published, fault, folders, missing, opened, verify
 from tinygraph.errors import ArgumentError, ShapeError, nearest
+from tinygraph.incoming import unmasked
 from tinygraph.shapes import Array
 
 TEXTS = {"shakespeare": Path(__file__).with_name("shakespeare.txt.gz")}
@@ -128,7 +129,7 @@ class TextWindows(BatchedDataset):
     """
 
     def __init__(self, codes: Any, length: int, stride: int = 1) -> None:
-        self.codes = np.asarray(codes)
+        self.codes = np.asarray(unmasked("TextWindows", "codes", codes))
         self.length = whole("TextWindows", "length", length)
         self.stride = whole("TextWindows", "stride", stride)
         if self.codes.ndim != 1 or len(self.codes) <= self.length:

@@ -12,6 +12,7 @@ from tinygraph.data.combine import each_sample
 from tinygraph.data.dataset import BatchedDataset, at_epoch, chosen
 from tinygraph.data.draws import Draws
 from tinygraph.errors import ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.shapes import Array
 
 
@@ -101,4 +102,4 @@ def _stack(what: str, arrays: Any) -> Array:
             " and ".join(map(str, shapes[:2])),
             "add random_crop, or use batches of 1",
         )
-    return np.stack(arrays)
+    return np.stack(unmasked("TransformedDataset", what, arrays))

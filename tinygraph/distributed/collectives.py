@@ -20,6 +20,7 @@ from tinygraph.cuda.launch import is_cupy
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.world import World
 from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -158,7 +159,7 @@ def _numbers(op: str, x: Any, here: World) -> Array:
             way_out = "tg.distributed.init('nccl') at the start, or x.get()"
             raise DeviceError(op, "x", "an array of the host", "one of a GPU", way_out)
         return x
-    array = np.asarray(x)
+    array = np.asarray(unmasked(op, "x", x))
     if array.dtype.kind not in "biufc":
         raise DtypeError(op, "x", "numbers or bools", array.dtype, "broadcast_object for others")
     return array

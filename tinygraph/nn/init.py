@@ -22,6 +22,7 @@ import numpy as np
 from tinygraph.checks import number, one_of
 from tinygraph.copies import refuse_read_only
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.lazy import lazy
 from tinygraph.random import Generator, default_generator, uniform
 from tinygraph.shapes import Array
@@ -96,7 +97,9 @@ def normal_(
 def constant_(tensor: T, val: float) -> T:
     """One number everywhere."""
     _check("constant_", tensor, None)
-    return _write(tensor, np.broadcast_to(np.float64(val), tensor.shape))
+    return _write(
+        tensor, np.broadcast_to(np.float64(unmasked("constant_", "val", val)), tensor.shape)
+    )
 
 
 def zeros_(tensor: T) -> T:

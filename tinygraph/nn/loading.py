@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.errors import CheckpointError, nearest
+from tinygraph.incoming import unmasked
 from tinygraph.parameter import Kept
 from tinygraph.shapes import Array
 
@@ -71,7 +72,7 @@ def _differences(names: Mapping[str, Kept], arrays: Mapping[str, Array]) -> list
 def _as_array(value: Any) -> Array:
     """An array of whatever a state holds; of objects where it is not rectangular."""
     try:
-        return np.asarray(value)
+        return np.asarray(unmasked("load_state_dict", "state", value))
     except ValueError:
         return np.asarray(value, dtype=object)
 

@@ -158,7 +158,7 @@ class Tree:
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Whether the parameters shall get gradients; returns itself."""
         for parameter in self.parameters():
-            parameter.requires_grad = bool(requires_grad)
+            parameter.requires_grad = requires_grad
         return self
 
     # ---- names ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import OnnxError
+from tinygraph.incoming import unmasked
 from tinygraph.nn.module import Module
 from tinygraph.onnx.nodes import Value, is_plain
 from tinygraph.onnx.program import Expansion, Program, versions
@@ -89,7 +90,7 @@ class OnnxModule(Module):
     def _as_input(self, name: str, value: Any) -> Value:
         """Floats as Tensors; other arrays as they are."""
         _, dtype = self._inputs[name]
-        if value is None:
+        if unmasked("forward", name, value) is None:
             return None
         if isinstance(value, Tensor):
             found: Value = value

@@ -117,7 +117,7 @@ def floor_divide(x: Operand, y: Operand) -> Tensor:
     Examples
     --------
     >>> import tinygraph as tg
-    >>> (tg.Tensor([7, -7]) // 2).value
+    >>> (tg.tensor([7, -7]) // 2).value
     array([ 3, -4])
     """
     return _FLOOR_DIVIDE(*promote("floor_divide", x, y))

@@ -24,6 +24,7 @@ import numpy as np
 from tinygraph.cuda import InOut, Kernel, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
+from tinygraph.incoming import unmasked
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import for_each
@@ -300,6 +301,7 @@ def _entry(part: Any) -> Any:
         return part
     if isinstance(part, slice):
         return _slice(part)
+    unmasked("getitem", "index", part)
     try:
         array = part.numpy() if isinstance(part, Tensor) else np.asarray(part)
     except (TypeError, ValueError) as error:

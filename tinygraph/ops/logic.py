@@ -165,7 +165,7 @@ def bitwise_not(x: Operand) -> Tensor:
     Examples
     --------
     >>> import tinygraph as tg
-    >>> (~tg.Tensor([True, False])).value, (~tg.Tensor([0, 5])).value
+    >>> (~tg.tensor([True, False])).value, (~tg.tensor([0, 5])).value
     (array([False,  True]), array([-1, -6]))
     """
     node = as_tensor(x)

@@ -16,6 +16,7 @@ import numpy as np
 from tinygraph.checks import whole
 from tinygraph.cuda.patterns import FARTHEST, band
 from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import device_of
@@ -56,7 +57,7 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     array([1. , 0.5, 3. ], dtype=float32)
     """
     x = as_tensor(x, device=device_of(x, mask))
-    mask = mask if isinstance(mask, Tensor) else np.asarray(mask)
+    mask = mask if isinstance(mask, Tensor) else np.asarray(unmasked("masked_fill", "mask", mask))
     if mask.dtype != bool:
         way_out = "a comparison makes it: mask != 0"
         raise DtypeError("masked_fill", "mask", "bool", mask.dtype, way_out)
@@ -73,7 +74,7 @@ def _as_one_of(dtype: np.dtype[Any], value: Operand) -> Operand:
     """The value in that dtype, which it does not widen.  A bool is whether it is not 0."""
     if isinstance(value, Tensor):
         return value if value.dtype == dtype else astype(value, dtype)
-    number = np.asarray(value)
+    number = np.asarray(unmasked("masked_fill", "value", value))
     with np.errstate(invalid="ignore"):
         held = number.astype(dtype)
     if dtype.kind in "iu" and (held != number).any():

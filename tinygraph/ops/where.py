@@ -24,6 +24,7 @@ from tinygraph.ops.shared.operands import (
     broadcast_claim,
     choose,
     device_of,
+    plain,
     promote,
     require_one_dtype,
     select,
@@ -111,5 +112,5 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
     array([1., 0., 3.], dtype=float32)
     """
     device = device_of(condition, a, b)
-    a, b = promote("where", a, b, device=device)
+    a, b = promote("where", plain(a), plain(b), device=device)
     return Where()(as_tensor(condition, device=device), a, b)

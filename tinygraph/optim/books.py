@@ -14,6 +14,7 @@ import numpy as np
 
 from tinygraph.checks import number
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.incoming import unmasked
 from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
@@ -163,6 +164,7 @@ class Books:
             return "" if is_number else f"expected a number, got {value!r:.40}"
         if key not in self.arrays:
             return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
+        unmasked("load_state_dict", key, value)
         if not isinstance(value, np.ndarray):
             return f"expected an array, got {type(value).__name__}"
         if value.shape != parameter.whole_shape or value.dtype != parameter.dtype:

@@ -37,7 +37,7 @@ import numpy as np
 
 from tinygraph.copies import writable
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group, read_groups
 from tinygraph.optim.operations import counted
@@ -47,7 +47,6 @@ from tinygraph.optim.scratch import Scratch
 from tinygraph.parameter import Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 from tinygraph.writes import Writes
 
 
@@ -293,11 +292,6 @@ class Optimizer(Books):
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
-            if isinstance(grad, Tensor):  # only a gradient that was set by hand
-                way_out = "p.grad = x.value"
-                raise DtypeError(self.op, f"grad of {name}", "an array", "a Tensor", way_out)
-            if grad.shape != value.shape:
-                raise ShapeError(self.op, f"grad of {name}", f"{value.shape}", grad.shape)
             if parameter.device is not device:
                 raise DeviceError(
                     self.op,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.incoming import unmasked
 from tinygraph.plan.tracing import Deed, Refused, Trace, Unread
 from tinygraph.tensor import Tensor
 
@@ -47,7 +48,7 @@ def take_apart(thing: Any, given: list[Any]) -> Hashable:
     where there is something else in it, which may change unseen.
     """
     if isinstance(thing, np.ndarray):
-        given.append(thing)
+        given.append(unmasked("compile", "an argument", thing))
         return "array", thing.shape, thing.dtype
     if isinstance(thing, Tensor):
         given.append(thing)

@@ -112,7 +112,7 @@ class Trace(Runner):
                 self._note_removed()
         finally:
             for node, gradient in self._gradients.items():
-                node.grad = gradient
+                node._grad = gradient
             self._gradients.clear()  # a trace may be kept for long
             self._marks.clear()
 
@@ -123,7 +123,7 @@ class Trace(Runner):
         if device is not None and device is not self.device:
             raise Elsewhere(device, self.device)
         node = leaf(_nothing(spec), self.device)
-        node.requires_grad = requires_grad
+        node._requires_grad = requires_grad
         self.arguments.append(node)
         if device is None:
             self._arrays.add(node)
@@ -157,7 +157,7 @@ class Trace(Runner):
         node = leaf(_nothing(spec), self.device)
         node.op, node.inputs = op, inputs
         node.needs = tuple([differentiable and x.requires_grad for x in inputs])
-        node.requires_grad = True in node.needs
+        node._requires_grad = True in node.needs
         self._known.add(node)
         self.nodes.append(node)
         self.events.append(node)
@@ -229,7 +229,7 @@ class Trace(Runner):
         if node.grad is None and node not in self._watched:
             self.unsure.add(node)
         self._gradients[node] = node.grad
-        node.grad = self._marks[node] = Unread("a gradient")  # type: ignore[assignment]
+        node._grad = self._marks[node] = Unread("a gradient")  # type: ignore[assignment]
 
     def _note_removed(self) -> None:
         """`leaf.grad = None` in the function: a run does it too."""
@@ -239,7 +239,7 @@ class Trace(Runner):
             if node.grad is not None:
                 raise Refused("it assigns a gradient")
             self.events.append(Deed(partial(_remove_gradient, node), "zero_grad"))
-            node.grad = mark
+            node._grad = mark
 
 
 def _remove_gradient(node: Tensor) -> None:

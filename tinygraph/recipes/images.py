@@ -75,7 +75,7 @@ class ImageRecipe(Recipe):
     def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
         """The loss of one image."""
         images = Tensor(tg.zeros((1, *image_shape(facts))), name="images")
-        return self.loss(network(images), Tensor([0], name="labels"))
+        return self.loss(network(images), tg.tensor([0], name="labels"))
 
     def pictures(self, run: RunFolder, config: Any, network: Any) -> Iterator[Path]:
         """The curves, and the filters that look at the pixels."""

@@ -174,7 +174,7 @@ class SpliceMlp(Recipe):
     def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
         """The loss of one sequence."""
         bases = Tensor(tg.zeros((1, INPUTS)), name="bases")
-        return self.loss(network(bases), Tensor([0], name="class"))
+        return self.loss(network(bases), tg.tensor([0], name="class"))
 
     def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
         """Curves, and which bases speak for which class."""

@@ -169,7 +169,7 @@ def half_squared_error(output: Tensor, labels: Tensor) -> Tensor:
     The sum over the outputs (N, O), and the mean over the samples: for one sample, E itself.
 
     >>> import tinygraph as tg
-    >>> float(half_squared_error(tg.Tensor([[0.5, 0.5]]), tg.Tensor([1])).item())
+    >>> float(half_squared_error(tg.Tensor([[0.5, 0.5]]), tg.tensor([1])).item())
     0.25
     """
     samples, outputs = output.shape

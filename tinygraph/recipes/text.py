@@ -265,7 +265,7 @@ def write(
     draws = np.random.Generator(philox(whole("sample", "--seed", seed, 0), 0)).random(length)
     with mode(network, training=False), tg.no_grad():
         for draw in draws:
-            shown = Tensor([codes[-context:]], device=device_of(network))
+            shown = tg.tensor([codes[-context:]], device=device_of(network))
             logits = network(shown).numpy()[0, -1].astype(np.float64)
             codes.append(_drawn(logits, temperature, draw))
     return "".join(alphabet[code] for code in codes[len(prompt) :])

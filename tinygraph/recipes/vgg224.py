@@ -113,7 +113,7 @@ class Vgg224(QuickRecipe):
     def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
         """The loss of one picture."""
         images = Tensor(tg.zeros((1, *SHAPE)), name="images")
-        return self.loss(network(images), Tensor([0], name="labels"))
+        return self.loss(network(images), tg.tensor([0], name="labels"))
 
     def answers(self, config: Config, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
         return {}  # labels of noise

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.incoming import unmasked
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -19,7 +20,11 @@ MAX_CLASSES = 1000
 
 def as_array(values: Any) -> Array:
     """The numbers of a Tensor or of anything that numpy takes."""
-    return values.numpy() if isinstance(values, Tensor) else np.asarray(values)
+    return (
+        values.numpy()
+        if isinstance(values, Tensor)
+        else np.asarray(unmasked("show", "values", values))
+    )
 
 
 def class_numbers(op: str, argument: str, values: Any) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.errors import ArgumentError
+from tinygraph.incoming import unmasked
 from tinygraph.testing.contract import DTYPES
 from tinygraph.testing.op_report import Stage
 from tinygraph.testing.problem import LAYOUTS, Problem
@@ -48,7 +49,7 @@ def as_problem(drawn: Any) -> Problem:
     if isinstance(drawn, Problem):
         return drawn
     arrays = drawn if isinstance(drawn, tuple) else (drawn,)
-    args = [None if a is None else np.asarray(a) for a in arrays]
+    args = [None if a is None else np.asarray(unmasked("problem", "args", a)) for a in arrays]
     floats = [a if a is None or a.dtype.kind != "f" else a.astype(np.float64) for a in args]
     return Problem(tuple(floats))
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, DeviceError, GradcheckError, GraphError
+from tinygraph.incoming import unmasked
 from tinygraph.op import Op
 from tinygraph.promises import BrokenOpError
 from tinygraph.random import default_generator, philox
@@ -121,7 +122,9 @@ def _arrays_of(inputs: Sequence[Any]) -> tuple[list[Array], Device]:
     device = next((x.device for x in inputs if isinstance(x, Tensor)), CPU)
     arrays = []
     for x in inputs:
-        value = np.asarray(x.numpy() if isinstance(x, Tensor) else x)
+        value = np.asarray(
+            x.numpy() if isinstance(x, Tensor) else unmasked("gradcheck", "inputs", x)
+        )
         keeps = isinstance(x, Tensor) or value.dtype.kind != "f"
         arrays.append(value if keeps else value.astype(np.float64))
     return arrays, device

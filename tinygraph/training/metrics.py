@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ShapeError
+from tinygraph.incoming import unmasked
 
 
 def correct(logits: Any, labels: Any) -> int:
@@ -20,7 +21,8 @@ def correct(logits: Any, labels: Any) -> int:
     >>> correct([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]], [1, 1, 0])
     2
     """
-    scores, classes = np.asarray(logits), np.asarray(labels)
+    scores = np.asarray(unmasked("accuracy", "logits", logits))
+    classes = np.asarray(unmasked("accuracy", "labels", labels))
     if scores.ndim < 2 or (scores.shape[0], *scores.shape[2:]) != classes.shape:
         raise ShapeError(
             "accuracy",

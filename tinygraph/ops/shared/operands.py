@@ -7,6 +7,7 @@ functions bring them there first, by the rule in dtypes.py, with a `Cast` node w
     float32 tensor * int64 tensor     the second is cast to float32
     float32 tensor * 2.5              2.5 becomes a float32 leaf
     int64 tensor * 2.5                the tensor is cast to float32
+    float32 tensor * np.float64(2.5)  as 2.5: numpy's numbers are Python's, as in PyTorch
 
 Broadcasting repeats an operand along an axis, so its gradient is the sum over that axis.
 """
@@ -40,6 +41,22 @@ def is_number(x: Any) -> bool:
     return kind is float or kind is int or kind is bool
 
 
+_OF_KINDS: dict[str, type] = {"f": float, "i": int, "u": int, "b": bool}
+
+
+def plain(x: Any) -> Any:
+    """A number of numpy as Python's, which PyTorch takes it for; anything else as it is."""
+    return _OF_KINDS.get(x.dtype.kind, type(x))(x) if isinstance(x, np.generic) else x
+
+
+def _plain_beside_arrays(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The operands, numbers of numpy as Python's; where no array is beside them they stay."""
+    if not any(isinstance(x, np.generic) for x in operands):
+        return operands
+    alone = all(is_number(x) or isinstance(x, np.generic) for x in operands)
+    return operands if alone else tuple([plain(x) for x in operands])
+
+
 def device_of(*operands: Operand | None) -> Device:
     """The device of the first tensor, where arrays and numbers go too; without one, the cpu."""
     return next((x.device for x in operands if isinstance(x, Tensor)), CPU)
@@ -56,19 +73,23 @@ def promote(
     if len(operands) == 2:  # most calls need no search, and tiny graphs feel each microsecond
         x, y = operands
         if isinstance(x, Tensor):
-            dtype = x.value.dtype
+            dtype = x._value.dtype
             if isinstance(y, Tensor):
-                if dtype == y.value.dtype and not (to_float and dtype.kind != "f"):
+                if dtype == y._value.dtype and not (to_float and dtype.kind != "f"):
                     return x, y
             elif dtype.kind == "f":
                 if is_number(y):
                     return x, _number(op, y, dtype, x.device)
                 if isinstance(y, np.ndarray) and y.dtype == dtype:
                     return x, as_tensor(y, device=x.device)
-        elif isinstance(y, Tensor) and y.value.dtype.kind == "f" and is_number(x):
-            return _number(op, x, y.value.dtype, y.device), y
+        elif isinstance(y, Tensor) and (dtype := y._value.dtype).kind == "f":
+            if is_number(x):
+                return _number(op, x, dtype, y.device), y
+            if isinstance(x, np.ndarray) and x.dtype == dtype:
+                return as_tensor(x, device=y.device), y
     if device is None:
         device = device_of(*operands)
+    operands = _plain_beside_arrays(operands)
     known = [x if is_number(x) else _operand(op, x, device) for x in operands]
     dtype = result_type(*known)
     if to_float and dtype.kind != "f":
@@ -97,7 +118,8 @@ def result_type(*operands: Operand) -> np.dtype[Any]:
     dtype
         Of the highest kind, bool < integer < float, and as wide as the arrays of that kind need.
         Tensors without axes count where no array is of that kind, and Python numbers, which are
-        int64, float32 or bool, where no tensor is.
+        int64, float32 or bool, where no tensor is.  A number of numpy beside a tensor or an array
+        counts as a Python number.
 
     Examples
     --------
@@ -108,7 +130,7 @@ def result_type(*operands: Operand) -> np.dtype[Any]:
     arrays: list[np.dtype[Any]] = []
     singles: list[np.dtype[Any]] = []
     numbers = []
-    for x in operands:
+    for x in _plain_beside_arrays(operands):
         if is_number(x):
             numbers.append(OF_NUMBERS[type(x)])
         else:
