@@ -143,6 +143,7 @@ DOORS = {
     "zeros_like": lambda: tg.zeros_like(MASKED),
     "linspace": lambda: tg.linspace(np.ma.masked, 1, 3),
     "arange": lambda: tg.arange(np.ma.masked),
+    "a size": lambda: tg.zeros(np.ma.array(3, mask=True)),
     "constant_": lambda: nn.init.constant_(tg.Parameter([1.0]), np.ma.masked),
     "result_type": lambda: tg.result_type(MASKED, 1.0),
     "mse_loss": lambda: tg.mse_loss(x(), MASKED),

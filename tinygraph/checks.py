@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.incoming import unmasked
 
 Word = TypeVar("Word")
 
@@ -25,6 +26,7 @@ def whole(op: str, argument: str, value: Any, least: int = 1, most: int | None =
     ...
     tinygraph.errors.ArgumentError: DataLoader: batch_size: expected an int of at least 1, got 0.
     """
+    unmasked(op, argument, value)
     try:
         found = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
