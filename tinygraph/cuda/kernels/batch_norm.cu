@@ -224,13 +224,17 @@ gradient_sums(const T* __restrict__ gy, const T* __restrict__ x, const T* __rest
     Normalizer<T> n = {};
     if (inside)
         n = load_normalizer(statistics, at.channel, channels);
-    LongSum<T, 2> sums;
+    T sum = 0, product = 0;
+    const auto add = [&](T g, T value) {
+        sum += g;
+        product += g * n.centre(value);
+    };
     if (x)
-        at.each([&](T g, T value) { sums.add(g, g * n.centre(value)); }, reads(gy), reads(x));
+        at.each(add, reads(gy), reads(x));
     else
-        at.each([&](T g) { sums.add(g, T(0)); }, reads(gy));
-    const T sum = sum_columns<COLUMNS>(sums.value(0), scratch);
-    const T product = sum_columns<COLUMNS>(sums.value(1), scratch);
+        at.each([&](T g) { sum += g; }, reads(gy));
+    sum = sum_columns<COLUMNS>(sum, scratch);
+    product = sum_columns<COLUMNS>(product, scratch);
     if (threadIdx.x < COLUMNS && inside) {
         const long long slices = gridDim.y, i = at.channel * slices + blockIdx.y;
         partials[i] = sum;

@@ -55,10 +55,10 @@ def _total(x: Array, axes: Shape, out: Array) -> None:
         rest = axes[: len(axes) - len(line)]
         sums = np.add.reduce(x, axis=line, keepdims=True, out=None if rest else out)
     else:
-        *rest, axis = axes
-        sums = _rows(_add, axis, None if rest else out, x)
+        rest = axes[:-1]
+        sums = _rows(_add, axes[-1], None if rest else out, x)
     if rest:
-        _total(sums, tuple(rest), out)
+        _total(sums, rest, out)
 
 
 def _line(x: Array, axes: Shape) -> Shape:
