@@ -222,8 +222,7 @@ def _added(total: Array | None, term: Array, device: Device, into: bool) -> Arra
         mem = eager_memory((False, False), device)
         made: Array = above.add_arrays(mem, device.contiguous(total), device.contiguous(term))
         return made
-    into = into and total.flags.writeable  # a gradient that was set by hand may not be
-    return np.add(total, term, out=total) if into else np.asarray(total + term)
+    return np.asarray(np.add(total, term, out=total if into and total.flags.writeable else None))
 
 
 above.backward = run_backward

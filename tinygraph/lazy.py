@@ -52,3 +52,25 @@ def later(home: str, name: str) -> Callable[..., Any]:
     3.0
     """
     return lambda *args, **options: getattr(import_module(home), name)(*args, **options)
+
+
+class Copied:
+    """How a node is copied, which few programs ask for: copies.py."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
+        return _copies().shallow(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _copies().deep(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _copies().reduced(self, protocol)
+
+    def __setstate__(self, state: Any) -> None:
+        _copies().restore(self, state)
+
+
+def _copies() -> Any:
+    return import_module("tinygraph.copies")

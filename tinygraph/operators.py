@@ -17,6 +17,7 @@ from tinygraph.absent_methods import ABSENT
 from tinygraph.assigned import Assigned, fitting
 from tinygraph.errors import DtypeError, GraphError, ShapeError
 from tinygraph.hooks import register_hook
+from tinygraph.lazy import Copied
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, normalize_axes
 
@@ -121,7 +122,7 @@ class _absent:
         raise AttributeError(above.no_such_name("Tensor", self.name, []))
 
 
-class Absent:
+class Absent(Copied):
     """Methods of PyTorch's that are not here (coming_from.py); `settle` fills it.
 
     A `__getattr__` in their place would make every access to an attribute of a node slow.

@@ -232,7 +232,7 @@ def inherit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Around:
-    """A context that enters a new runner, and stands above functions of every kind (around.py)."""
+    """A context that enters a new runner, and stands above functions of any kind (wrapping.py)."""
 
     def __enter__(self) -> Any:
         self._runner().__enter__()
@@ -241,7 +241,7 @@ class Around:
         here.top = here.top.below
 
     def __call__(self, function: Function) -> Function:
-        from tinygraph.around import above  # here: few programs need it
+        from tinygraph.wrapping import above  # here: few programs need it
 
         made: Function = above(function, lambda: self, type(self).__name__)
         return made

@@ -205,24 +205,6 @@ class Tensor(Operators["Tensor"]):
         self.keeps_grad = True
         return self
 
-    def __copy__(self) -> Any:
-        return _copies().shallow(self)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return _copies().deep(self, memo)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _copies().reduced(self, protocol)
-
-    def __setstate__(self, state: Any) -> None:
-        _copies().restore(self, state)
-
-
-def _copies() -> Any:
-    from tinygraph import copies  # here: few programs need it
-
-    return copies
-
 
 def leaf(array: Any, device: Device = CPU, name: str | None = None) -> Tensor:
     """A leaf around an array that is on `device` already: nothing is checked or copied."""

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tinygraph.around import around
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.hooks import Handle, call_with_hooks
@@ -30,6 +29,7 @@ from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor
+from tinygraph.wrapping import around
 from tinygraph.writes import Writes
 
 M = TypeVar("M", bound="Module")

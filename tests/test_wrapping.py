@@ -9,8 +9,8 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.around import around
 from tinygraph.errors import ArgumentError, GraphError
+from tinygraph.wrapping import around
 
 W = tg.Tensor([2.0], requires_grad=True)
 
