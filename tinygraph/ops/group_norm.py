@@ -28,7 +28,7 @@ def _normalized(op: str, x: Tensor, groups: int, eps: float, *parameters: Operan
     """x with each group of channels normalized, times weight, plus bias."""
     n, channels, *rest = x.shape
     shape = (1, channels, *(1 for _ in rest))
-    given = [None if p is None else as_tensor(p, device=x.device) for p in parameters]
+    given = [None if p is None else as_tensor(p, device=device_of(x)) for p in parameters]
     for name, parameter in zip(("weight", "bias"), given, strict=True):
         if parameter is not None and parameter.shape != (channels,):
             expected = f"shape ({channels},), a number for each channel of x"

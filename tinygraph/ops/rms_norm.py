@@ -80,7 +80,7 @@ def rms_norm(
     y = mul(x, rsqrt(add(squares, float(least))))
     if weight is None:
         return y
-    w = as_tensor(weight, device=x.device)
+    w = as_tensor(weight, device=device_of(x))
     if w.shape != shape:
         raise ShapeError("rms_norm", "weight", f"shape {shape}, normalized_shape", w.shape)
     return mul(y, w)
