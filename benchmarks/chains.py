@@ -128,7 +128,7 @@ def compiling(rounds: int) -> str:
     found: list[list[list[float]]] = [[], []]
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
-            settings = {**os.environ, "TINYGRAPH_CACHE": cache}
+            settings = {**os.environ, "TINYGRAPH_CACHE": f"{cache}/cache"}
             settings.pop("NUMBA_CACHE_DIR", None)
             for runs in found:
                 out = subprocess.run(

@@ -51,7 +51,7 @@ def seconds_of(exercise: Exercise) -> dict[str, list[float]]:
 def measured(name: str, cache: str) -> dict[str, list[float]]:
     """The same in a process of its own, with its own cache."""
     command = [sys.executable, "-m", "benchmarks.course_check", "--one", name]
-    environment = {**os.environ, "TINYGRAPH_CACHE": cache}
+    environment = {**os.environ, "TINYGRAPH_CACHE": f"{cache}/cache"}
     done = subprocess.run(
         command, env=environment, check=True, capture_output=True, encoding="utf-8"
     )

@@ -156,7 +156,7 @@ def bench_compiling(rounds: int = 3) -> None:
     compiled, found, again = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
-            environment = {**os.environ, "TINYGRAPH_CACHE": cache}
+            environment = {**os.environ, "TINYGRAPH_CACHE": f"{cache}/cache"}
             for times in (compiled, found):
                 out = subprocess.run(
                     [sys.executable, "-c", FIRST_LAUNCH],

@@ -68,7 +68,7 @@ def child(cache: str) -> tuple[float, list[float]]:
     """Seconds until the emulator is there, and of the seven checks, in a process of its own."""
     out = subprocess.run(
         [sys.executable, "-c", CHILD, str(FILE.parents[1])],
-        env={**os.environ, "TINYGRAPH_CACHE": cache},
+        env={**os.environ, "TINYGRAPH_CACHE": f"{cache}/cache"},
         check=True,
         capture_output=True,
         encoding="utf-8",

@@ -155,8 +155,9 @@ def test_two_processes_compile_once_and_a_third_not_at_all(counted, tmp_path):
     assert third.communicate(timeout=120)[0] == "alive\n"
     assert counted() == []
     kept = sorted(path.suffix for path in (tmp_path / "cache").iterdir())
-    # Plain and checked headers, the run time, three builds; no lock, no source, no half file.
-    assert kept == [".gch"] * 2 + [".h"] * 2 + [".so"] * 4
+    # Plain and checked headers, the run time, three builds, the sums of these; no lock, no source,
+    # no half file.
+    assert kept == [".gch"] * 2 + [".h"] * 2 + [".sha256"] * 6 + [".so"] * 4
 
 
 def test_another_macro_is_another_build_and_the_run_time_stays(counted):

@@ -268,7 +268,7 @@ def _precompiled(compiler: Compiler, checked: bool) -> Path:
 
     found = compiled(["headers", compiler.identity, headers(), *flags], ".h.gch", build)
     header = found.with_suffix("")
-    header.touch()
+    header.write_bytes(b"")
     return header
 
 

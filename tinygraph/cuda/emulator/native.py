@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tinygraph.build_cache import discard
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
 from tinygraph.cuda.emulator.translate import Translation, translate
 from tinygraph.cuda.reading.signature import Signature, kernels, parse
@@ -84,10 +85,33 @@ def declare(library: Any, **functions: str) -> None:
         getattr(library, name).argtypes = [_TYPES[letter] for letter in letters]
 
 
+def _loaded(compiled: Callable[[], Path], mode: int) -> tuple[Path, ctypes.CDLL]:
+    """A library out of the cache, built again where it cannot be loaded; but once."""
+    path = compiled()
+    try:
+        return path, ctypes.CDLL(str(path), mode)
+    except OSError as error:  # it was damaged just now, or built for a system that was another
+        discard(path, error)
+    path = compiled()
+    try:
+        return path, ctypes.CDLL(str(path), mode)
+    except OSError as error:
+        expected = "a library that can be loaded"
+        way_out = (
+            "in TINYGRAPH_CACHE a folder where code may run, or another compiler in CXX"
+        )
+        raise KernelCompileError("emulator", str(path), expected, error, way_out) from None
+
+
 @cache
 def runtime() -> Any:
     """The run time, loaded for kernels to find its functions."""
-    library = ctypes.CDLL(str(runtime_library()), mode=ctypes.RTLD_GLOBAL)
+
+    def compiled() -> Path:
+        runtime_library.cache_clear()  # the file may have gone since
+        return runtime_library()
+
+    _, library = _loaded(compiled, ctypes.RTLD_GLOBAL)
     declare(library, tg_launch="psuppuidpp", tg_module="zp")
     if library.tg_failure_size() != ctypes.sizeof(Failure):
         raise KernelLaunchError("emulator: run time and native.py disagree on struct Failure")
@@ -114,8 +138,14 @@ class NativeKernel:
         self.source, self.signature = source, signature
         self.translation: Translation = translate(source)
         self._runtime = runtime()
-        self.path, entry_name = self._compile()
-        self.library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        entry_name = ""
+
+        def compiled() -> Path:
+            nonlocal entry_name
+            path, entry_name = self._compile()
+            return path
+
+        self.path, self.library = _loaded(compiled, os.RTLD_LOCAL | os.RTLD_NOW)
         entry = ctypes.cast(getattr(self.library, entry_name), ctypes.c_void_p).value or 0
         place = (ctypes.c_size_t * 3)()
         self._runtime.tg_module(entry, place)

@@ -6,7 +6,8 @@
     DIR/KEY.zip     KEY: SHA-256 of options, architecture, name, source, headers and macros
 
 The version of NVRTC is no part of the key: nobody has to ask it.  A kernel that has changed since
-is not found, and compiled as ever.
+is not found, and compiled as ever; so is one whose file is damaged, or that others can have written
+(trust.py), with a warning.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tinygraph.build_cache import key
+from tinygraph.build_cache import key, warn
+from tinygraph.trust import open_to_others
 
 FOLDER = "TINYGRAPH_CUBINS"
 
@@ -29,7 +32,24 @@ def built(parts: Sequence[str]) -> Path | None:
     if not folder:
         return None
     path = _file(folder, parts)
-    return path if path.is_file() else None
+    if not path.is_file():
+        return None
+    reason = open_to_others(path.resolve(), Path(folder).expanduser().resolve())
+    reason = reason or _damage(path)
+    if reason:
+        warn(f"{path} is not loaded ({reason}); its kernel is compiled anew")
+    return None if reason else path
+
+
+def _damage(path: Path) -> str:
+    """Why a file of machine code cannot be read, or ""."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in ("cubin", "log", "about"):
+                archive.read(name)  # it looks at the sum
+    except Exception as error:  # zipfile has many
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def store(path: Path, folder: Path | str, parts: Sequence[str]) -> None:

@@ -63,14 +63,14 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         for at, made in enumerate(fused.instructions)
         if made.op is not None and (op := _compiled(made.op, fused, made.inputs))
     }
-    reason = jit.why_not() if found or fast else ""
+    reason = missing = jit.why_not() if found or fast else ""
     if not reason:
         reason = _prepared(fused, found)
         if reason and not fast:
             message = f"compile: a plan in numpy, for numba: {reason}"
             warnings.warn(PlanWarning(message), stacklevel=2)
     if reason and fast:
-        way_out = f"{install('fast')}, or fast=None"
+        way_out = f"{install('fast')}, or fast=None" if missing else "fast=None, which does without"
         raise NoNumba("compile", "fast", "numba, which fast=True needs", reason, way_out)
     if reason or not found:
         return code
@@ -85,7 +85,7 @@ def _prepared(code: Code, found: Mapping[int, Op]) -> str:
     try:
         for at, op in found.items():
             compiled_body(op).prepare(code.instructions[at].spec.dtype)  # type: ignore[union-attr]
-    except Exception as error:  # numba has many, and a file of its cache may be damaged
+    except Exception as error:  # numba has many
         return f"{type(error).__name__}: {error}"
     return ""
 

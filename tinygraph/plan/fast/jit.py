@@ -12,6 +12,7 @@ import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def compiled(
     """
     import numba
 
-    from tinygraph.build_cache import folder  # heavy: not before something is compiled
+    from tinygraph.plan.fast.kept_loops import kept  # heavy: not before something is compiled
 
     scalars = {"x": numba.from_dtype(np.dtype(dtype)), "u": numba.uint8, "d": numba.float64}
     scalars["i"] = numba.int64
@@ -78,15 +79,32 @@ def compiled(
         for written, kind, axes in [(word[0] == "=", word.lstrip("=")[0], word.lstrip("=")[1:])]
     ]
     options = {name for name, may in (("contract", contract), ("reassoc", reorder)) if may}
+    make = numba.njit(
+        numba.void(*types), cache=True, nogil=True, fastmath=options, error_model="numpy"
+    )
+    whose = [function.__module__, function.__qualname__, takes, np.dtype(dtype).str]
     with _lock:
         before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = before or str(folder() / "numba")
         try:
-            return numba.njit(
-                numba.void(*types), cache=True, nogil=True, fastmath=options, error_model="numpy"
-            )(function)
+            with kept([*whose, *sorted(options)], before) as place:
+                numba.config.CACHE_DIR = str(place)
+                return _made(make, function, place)
         finally:
             numba.config.CACHE_DIR = before
+
+
+def _made(make: Callable[[Function], Function], function: Function, place: Path) -> Function:
+    """The loop, out of the folder if numba can read what it left there."""
+    from tinygraph.build_cache import warn
+    from tinygraph.plan.fast.kept_loops import forget
+
+    try:
+        return make(function)
+    except Exception as error:  # of another version, for instance: numba has many
+        if not forget(place):
+            raise
+        warn(f"{place} cannot be loaded ({type(error).__name__}: {error}), and is built again")
+        return make(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
