@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.incoming import unmasked
+from tinygraph.paths import as_path
 from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -34,15 +36,16 @@ _DOCUMENT = "tinygraph.document"
 _OF_TORCH = b"PK\x03\x04", b"\x80\x02"  # how torch.save begins a file: a zip, before 1.6 a pickle
 
 
-def save(obj: Any, path: str | Path) -> Path:
+def save(obj: Any, path: str | os.PathLike[str]) -> Path:
     """Write what `state_dict()` gives, or any nest of dicts, lists and tuples of arrays and values.
 
     Parameters
     ----------
     obj : dict, list, tuple, array, Tensor, number, str, bool or None
         Dicts have keys of str, int, float or bool.  Arrays and Tensors may lie on any device.
-    path : str or Path
+    path : str or os.PathLike
         An existing file is replaced, in one step: after a crash there is the old one or the new.
+        A link is followed, and the file keeps its mode.
 
     Returns
     -------
@@ -66,15 +69,17 @@ def save(obj: Any, path: str | Path) -> Path:
     >>> model.load_state_dict(found["model"]), found["epoch"]
     (IncompatibleKeys(missing_keys=[], unexpected_keys=[]), 3)
     """
-    return save_arrays(_as_path("save", path), obj if _is_plain(obj) else packed(obj))
+    return save_arrays(as_path("save", "path", path), obj if _is_plain(obj) else packed(obj))
 
 
-def load(path: str | Path, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(
+    path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True
+) -> Any:
     """Read what `save` wrote, or another program as safetensors; PyTorch's files by PyTorch.
 
     Parameters
     ----------
-    path : str or Path
+    path : str or os.PathLike
         A file of `torch.save` is read where torch is installed, by
         `torch.load(..., weights_only=True)`; its tensors come as arrays.
     map_location, weights_only
@@ -102,7 +107,7 @@ def load(path: str | Path, map_location: Any = None, *, weights_only: bool = Tru
     if not weights_only:
         way_out = "leave it out; of a pickle save model.state_dict() there, in PyTorch"
         raise ArgumentError("load", "weights_only", "True: no file is run", weights_only, way_out)
-    source = _as_path("load", path).expanduser()
+    source = as_path("load", "path", path)
     if _is_of_torch(source):
         return _read_by_torch(source)
     arrays = load_arrays(source, sealed=None)
@@ -113,13 +118,6 @@ def load(path: str | Path, map_location: Any = None, *, weights_only: bool = Tru
     except BAD_DOCUMENT as error:
         expected = "a document whose arrays are in the file"
         raise CheckpointError("load", str(source), expected, repr(error)) from None
-
-
-def _as_path(op: str, path: Any) -> Path:
-    if not isinstance(path, (str, Path)):
-        way_out = "the name of the file; it is opened here"
-        raise ArgumentError(op, "path", "a str or Path", f"a {type(path).__name__}", way_out)
-    return Path(path)
 
 
 # ---- a nest as a document and arrays ------------------------------------------------------------

@@ -9,22 +9,23 @@ Files are written as disk.py does it: after a crash there is the old file or the
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 
-from tinygraph.disk import replace_file
+from tinygraph.disk import followed, reason, write_atomically
+from tinygraph.disk import writing as writing
 from tinygraph.errors import CheckpointError
 from tinygraph.incoming import unmasked
 from tinygraph.json_text import to_json
+from tinygraph.paths import as_path
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
@@ -32,13 +33,13 @@ _SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _TRACE = re.compile(rb'"sha256"|"[0-9a-f]{64}"')  # one damaged byte leaves one of the two
 
 
-def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
+def save_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
     """Write arrays by name into a sealed safetensors file.
 
     Parameters
     ----------
-    path : str or Path
-        An existing file is replaced, in one step.
+    path : str or os.PathLike
+        An existing file is replaced, in one step; it keeps its mode.  A link is followed.
     arrays : mapping from str to array_like
         Such as `model.state_dict()`.
 
@@ -60,21 +61,23 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
     ...     tg.training.load_arrays(path)
     {'w': array([1., 2.])}
     """
+    path = as_path("save_arrays", "path", path)
     plain = {
         name: np.array(unmasked("save", name, array), order="C") for name, array in arrays.items()
     }
     blank = safetensors.numpy.save(plain, metadata={"sha256": _BLANK.decode()})
-    place = _find_seal(Path(path), blank)
+    place = _find_seal(path, blank)
     seal = hashlib.sha256(blank).hexdigest().encode()
-    return write_atomically(Path(path), blank[: place.start] + seal + blank[place.stop :])
+    write_atomically(followed(path), blank[: place.start] + seal + blank[place.stop :])
+    return path
 
 
-def load_arrays(path: str | Path, sealed: bool | None = True) -> dict[str, Array]:
+def load_arrays(path: str | os.PathLike[str], sealed: bool | None = True) -> dict[str, Array]:
     """Read a safetensors file, and refuse it where its seal does not match.
 
     Parameters
     ----------
-    path : str or Path
+    path : str or os.PathLike
     sealed : bool or None
         False reads a file that another program wrote, without looking for a seal; None looks at the
         seal where there is one.
@@ -88,7 +91,7 @@ def load_arrays(path: str | Path, sealed: bool | None = True) -> dict[str, Array
     CheckpointError
         The file is absent, truncated, changed since it was written, or lacks a seal that it needs.
     """
-    path = Path(path)
+    path = as_path("load_arrays", "path", path)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -149,33 +152,7 @@ def _find_seal(path: Path, data: bytes) -> slice:
     return slice(*match.span(1))
 
 
-def write_atomically(path: Path, data: bytes) -> Path:
-    """Replace a file in one step, its folder made where there is none."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return replace_file(path, data)
-
-
 def write_json(path: Path, content: Any) -> Path:
     """Write a JSON file in one step; ArgumentError, and the old file, where it has no text."""
     text = to_json(str(path), content, indent=2, ensure_ascii=False)
     return write_atomically(path, f"{text}\n".encode())
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the file system into a CheckpointError with the file and the reason."""
-    try:
-        yield
-    except OSError as error:
-        way_out = "choose another folder for the run"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            way_out = "free some space on the disk"
-        raise CheckpointError(
-            "run folder", str(path), "a place that can be written", reason(error), way_out
-        ) from None
-
-
-def reason(error: OSError) -> str:
-    """What the operating system says, without the number and the path."""
-    return error.strerror or str(error)

@@ -114,3 +114,17 @@ def test_a_file_that_is_absent_and_a_state_that_is_damaged(folder, capsys):
     (folder / POOL.file).unlink()
     assert main(["course", "check", "8"]) == 2
     assert f"tinygraph course start {folder} makes it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [".course", ".course/pages", ".course/backups"])
+def test_a_folder_of_a_stranger_leads_nowhere_else(tmp_path, capsys, name):
+    """Its own folders must be real ones; a link among the files is replaced."""
+    (tmp_path / "mine").mkdir()
+    place = tmp_path / "course" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(tmp_path / "mine")
+    assert main(["course", "start", str(tmp_path / "course")]) == 2
+    assert "put a folder in its place" in capsys.readouterr().err
+    assert not [*(tmp_path / "mine").iterdir()]
+    place.unlink()
+    assert main(["course", "start", str(tmp_path / "course")]) == 0

@@ -40,6 +40,14 @@ class CourseFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        for inner in (path / _OWN, path / _OWN / "pages", path / _OWN / "backups"):
+            if inner.is_symlink():  # of a stranger: what is written there would go elsewhere
+                expected, got = (
+                    "a folder of the course that is no link",
+                    f"one to {inner.readlink()}",
+                )
+                way_out = "put a folder in its place"
+                raise ArgumentError("course", str(inner), expected, got, way_out)
         if not (path / _OWN).is_dir():
             way_out = f"tinygraph course start {path} begins it there"
             raise ArgumentError("course", "folder", "one with the course", str(path), way_out)

@@ -23,6 +23,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph.course.figures import accuracy, qualities
+from tinygraph.course.folder import CourseFolder
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
 from tinygraph.sealed import write_json
 from tinygraph.text_file import read_text
@@ -213,7 +214,7 @@ def _book(path: Path) -> tuple[Path, str]:
     if root is None:
         way_out = "tinygraph course start begins one"
         raise ArgumentError("course protocol", "file", "in a folder of the course", path, way_out)
-    return root / SEALED, whole.relative_to(root).as_posix()
+    return CourseFolder(root).path / SEALED, whole.relative_to(root).as_posix()
 
 
 def _known(book: Path) -> dict[str, Any]:

@@ -8,18 +8,20 @@ The file is of opset 20, which runtimes of 2024 and later read.  It is whole or 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import tinygraph
-from tinygraph.disk import replace_file
-from tinygraph.errors import ArgumentError, OnnxError
+from tinygraph.disk import followed, replace_file
+from tinygraph.errors import OnnxError
 from tinygraph.onnx.batch import carrying, open_draft
 from tinygraph.onnx.drafts import Draft, draft
 from tinygraph.onnx.library import onnx
 from tinygraph.onnx.tracing import Call, call_of
 from tinygraph.onnx.writer import element_type
+from tinygraph.paths import as_path
 from tinygraph.shapes import Array
 
 OPSET, IR = 20, 9  # of the operators, and of the file
@@ -29,7 +31,7 @@ LARGE = 1024  # bytes from which an array lies beside the file, where some have 
 
 def save(
     model: Any,
-    path: str | Path,
+    path: str | os.PathLike[str],
     example: Any,
     *,
     batch: bool | Collection[str] = True,
@@ -43,8 +45,8 @@ def save(
     model : Module or function
         In evaluation: `model.eval()`.  It is called with the example a few times, and what it
         computes is written down; what Python decides on the way is decided for good.
-    path : str or Path
-        An existing file is replaced, in one step.
+    path : str or os.PathLike
+        An existing file is replaced, in one step; it keeps its mode.  A link is followed.
     example : array, Tensor, tuple or dict
         The arguments: one, several, or some by name.  Arrays and Tensors are inputs of the file;
         anything else, a flag or None, is passed on as it is.
@@ -79,17 +81,16 @@ def save(
     ----------
     ONNX, "Open neural network exchange", https://onnx.ai/onnx/repo-docs/IR.html.
     """
-    if not isinstance(path, (str, Path)):
-        got = f"a {type(path).__name__}"
-        raise ArgumentError("tg.onnx.save", "path", "a str or Path", got)
-    target = Path(path).expanduser()
+    target = as_path("tg.onnx.save", "path", path)
+    written = followed(target)
     proto = to_proto(
         model, example, batch=batch, input_names=input_names, output_names=output_names
     )
     try:
         if sum(len(each.raw_data) for each in proto.graph.initializer) > MOST_BYTES:
-            _put_beside(proto, target)
-        return replace_file(target, proto.SerializeToString(deterministic=True))
+            _put_beside(proto, written)
+        replace_file(written, proto.SerializeToString(deterministic=True))
+        return target
     except OSError as error:
         got = error.strerror or error
         raise OnnxError("tg.onnx.save", str(target), "a place for a file", got) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph import nn, show
+from tinygraph.paths import as_path
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr
 from tinygraph.recipes.srcnn_samples import Pair
@@ -63,7 +64,7 @@ def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
         axes.legend(loc="center right")
-    return save(figure, Path(path))
+    return save(figure, as_path("show", "path", path))
 
 
 def compared(network: nn.Sequential, pair: Pair, scale: int) -> dict[str, Array]:
@@ -83,7 +84,7 @@ def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | 
         axes.imshow(image, cmap="gray", vmin=16 / 255, vmax=235 / 255, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(title, fontsize=10)
-    return save(figure, Path(path))
+    return save(figure, as_path("show", "path", path))
 
 
 def _middle(plane: Array) -> Array:

@@ -43,6 +43,7 @@ from tinygraph.recipes.settings import Count, PlanSettings, Positive, Share
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
+from tinygraph.show.paths import write
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
@@ -191,8 +192,7 @@ class XorMlp(QuickRecipe):
         layers = [(state[f"{k}.weight"], state[f"{k}.bias"]) for k in (0, 2)]
         graph = (run.path / "graph.svg").read_text(encoding="utf-8")
         both = run.path / "network_and_graph.svg"
-        both.write_text(beside(network_svg(layers, ["x1", "x2"]), graph), encoding="utf-8")
-        yield both
+        yield write("show", both, beside(network_svg(layers, ["x1", "x2"]), graph))
         yield from super().pictures(run, config, network)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import TinygraphError, install
+from tinygraph.show.paths import write
 
 # What all functions say that draw with matplotlib, and those that are given classes.
 PICTURE = """
@@ -58,5 +60,6 @@ def new_figure(width: float, height: float) -> Any:
 
 def save(figure: Any, target: Path) -> Path:
     """Write the figure in the format that the suffix says."""
-    figure.savefig(target, dpi=150)
-    return target
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format=target.suffix[1:].lower())
+    return write("show", target, drawn.getvalue())

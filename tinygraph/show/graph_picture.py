@@ -18,7 +18,7 @@ from tinygraph.show.dot import render, to_dot
 from tinygraph.show.figures import PICTURE
 from tinygraph.show.folding import FITS, fitted
 from tinygraph.show.folding import fold as folded
-from tinygraph.show.paths import writable
+from tinygraph.show.paths import writable, write
 from tinygraph.show.svg import to_svg
 from tinygraph.tensor import Tensor
 
@@ -80,12 +80,10 @@ def graph(
         boxes = folded(boxes, fold)
     suffix = target.suffix.lower()
     if suffix == ".svg":
-        target.write_text(to_svg(boxes), encoding="utf-8")
-    elif suffix == ".dot":
-        target.write_text(to_dot(boxes), encoding="utf-8")
-    else:
-        target.write_bytes(render(boxes, suffix))
-    return target
+        return write("show.graph", target, to_svg(boxes))
+    if suffix == ".dot":
+        return write("show.graph", target, to_dot(boxes))
+    return write("show.graph", target, render(boxes, suffix))
 
 
 def small_picture(node: Tensor) -> str | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinygraph.disk import followed, reason, replace_file, way_out
 from tinygraph.errors import ArgumentError
+from tinygraph.paths import as_path
 
 
-def writable(op: str, path: str | Path, suffixes: Sequence[str]) -> Path:
+def writable(op: str, path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
     """`path` as a Path whose suffix says a known format and whose folder exists, or an error."""
-    target = Path(path).expanduser()
+    target = as_path(op, "path", path)
     if target.suffix.lower() not in suffixes:
         known = ", ".join(suffixes)
         raise ArgumentError(op, "path", f"a file name that ends in one of {known}", repr(str(path)))
@@ -24,4 +27,20 @@ def writable(op: str, path: str | Path, suffixes: Sequence[str]) -> Path:
             f"{target}",
             f"make the folder {target.parent} first",
         )
+    return target
+
+
+def write(op: str, target: Path, content: str | bytes) -> Path:
+    """Replace a picture or page in one step, or say why that cannot be; the old one stays then.
+
+    A link that the user has typed is followed, one in the folder of a run is replaced.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        replace_file(followed(target), data)
+    except OSError as error:
+        got = reason(error)
+        raise ArgumentError(
+            op, "path", f"a place that can be written, not {target}", got, way_out(error)
+        ) from None
     return target

@@ -28,7 +28,7 @@ from tinygraph.show.page import (
     log_table,
     value_text,
 )
-from tinygraph.show.paths import writable
+from tinygraph.show.paths import writable, write
 from tinygraph.show.samples import checked_images
 from tinygraph.show.sections import (
     comparison_html,
@@ -141,8 +141,7 @@ def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
     sections = [Section(anchor, title, body) for anchor, title, body in _sections(contents) if body]
     verdict = f'<p class="verdict">{escape(contents.verdict)}</p>\n' if contents.verdict else ""
     page = document(contents.title, verdict + _figures(contents), sections)
-    target.write_text(page, encoding="utf-8")
-    return target
+    return write("show.report", target, page)
 
 
 def _check(contents: ReportContents) -> None:

@@ -16,14 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
+from tinygraph.disk import real_folder
 from tinygraph.errors import CheckpointError
-from tinygraph.sealed import load_arrays, save_arrays
+from tinygraph.sealed import load_arrays, save_arrays, writing
 from tinygraph.shapes import Array
 
 FORMAT = 3  # another number is refused
 KEPT = 2
 _LABEL = "checkpoint"  # the array that says what the file is
 _NAME = re.compile(r"\d{6,}-\d{9,}")
+_LEFT = re.compile(rf"\.{_NAME.pattern}\.safetensors\.\d+-[0-9a-f]+\.tmp")
 
 
 class CheckpointWarning(UserWarning):
@@ -50,8 +52,11 @@ class Checkpoints:
         name = f"{epoch:06d}-{step:09d}"
         place = self._file(name)
         if not place.exists():  # what has such a name is whole
+            with writing(place):
+                real_folder(self.folder)
             save_arrays(place, {**state, _LABEL: np.frombuffer(_label(name), np.uint8)})
-            left = self.folder.glob(".*.tmp")  # of a process that was killed
+            # What a process that was killed has left is ours by its name.
+            left = [path for path in self.folder.glob(".*.tmp") if _LEFT.fullmatch(path.name)]
             for old in [*map(self._file, self.names()[:-KEPT]), *left]:
                 old.unlink(missing_ok=True)
         return place

@@ -13,6 +13,7 @@ off.
 from __future__ import annotations
 
 import re
+import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.disk import OwnPath, real_folder
 from tinygraph.errors import explain, install
 from tinygraph.graph import topological_order
 from tinygraph.parameter import Parameter
@@ -54,7 +56,8 @@ class EventFile:
         Steps that are done: what earlier files have of later ones is no longer shown.
     suffix : str
         How the file's name ends.  Readers go by the name: it begins with the time in seconds, and
-        before the suffix stands how many files there are already, for those of one second.
+        before the suffix stand how many files there are already, for those of one second, and a
+        word that nobody can know beforehand.
     """
 
     def __init__(self, folder: Path, done: int, suffix: str) -> None:
@@ -62,9 +65,12 @@ class EventFile:
         from tensorboardX.proto.event_pb2 import Event, SessionLog
 
         with writing(folder):
+            if isinstance(folder, OwnPath):  # of a run
+                real_folder(folder)
             folder.mkdir(parents=True, exist_ok=True)
             before = sum(1 for _ in folder.glob("events.*"))
-            self._file = EventsWriter(str(folder / "events"), f".{before:06}.{suffix}")
+            ending = f".{before:06}.{secrets.token_hex(8)}.{suffix}"  # nobody can have put a link
+            self._file = EventsWriter(str(folder / "events"), ending)
         self._event = Event
         self._write(done + 1, session_log=SessionLog(status=SessionLog.START))
 

@@ -24,9 +24,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tinygraph.disk import OwnPath, open_to_append, real_folder
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.json_text import from_json, to_json
+from tinygraph.paths import as_path
 from tinygraph.sealed import (
     load_arrays,
     reason,
@@ -38,13 +40,15 @@ from tinygraph.shapes import Array
 from tinygraph.text_file import read_text
 from tinygraph.training.environment import environment
 
+FOLDERS = ("best", "backups", "checkpoints", "tensorboard")  # no links
+
 
 class RunFolder:
     """A new folder for a run.  `RunFolder.open` takes up an old one.
 
     Parameters
     ----------
-    path : str or Path
+    path : str or os.PathLike
         Made with its parents.  It may exist if it is empty: a run is never written over.
 
     Raises
@@ -64,8 +68,8 @@ class RunFolder:
     {'recipe': 'numba_cnn'}
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = OwnPath(as_path("run folder", "path", path))
         self.config: dict[str, Any] = {}
         self.opened = False
         from_first(self._make)
@@ -83,16 +87,16 @@ class RunFolder:
                 )
             self.path.mkdir(parents=True, exist_ok=True)
             probe = self.path / ".probe"  # better told now than after the first epoch
-            probe.touch()
+            probe.touch(exist_ok=False)
             probe.unlink()
 
     @classmethod
-    def new(cls, recipe: str, root: str | Path = "runs") -> RunFolder:
+    def new(cls, recipe: str, root: str | os.PathLike[str] = "runs") -> RunFolder:
         """A folder ROOT/RECIPE-DATE-TIME, with a counter behind it where that one is taken."""
 
         def make() -> str:
             stem = f"{recipe}-{datetime.now():%Y%m%d-%H%M%S}"
-            path = Path(root) / stem
+            path = OwnPath(as_path("run folder", "root", root)) / stem
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 for count in range(2, 1000):
@@ -100,23 +104,24 @@ class RunFolder:
                         path.mkdir()  # of two runs that start at once, one gets it
                         break
                     except FileExistsError:
-                        path = Path(root) / f"{stem}-{count}"
+                        path = path.with_name(f"{stem}-{count}")
             return str(path)
 
         return cls(from_first(make))
 
     @classmethod
-    def open(cls, path: str | Path) -> RunFolder:
+    def open(cls, path: str | os.PathLike[str]) -> RunFolder:
         """The folder of an earlier run.
 
         Raises
         ------
         CheckpointError
-            There is no such folder, or it holds no readable config.json.
+            There is no such folder, it holds no readable config.json, or one of its folders is a
+            link, which would lead what is written elsewhere.
         """
         run = cls.__new__(cls)
         run.opened = True
-        run.path = Path(path).expanduser()
+        run.path = OwnPath(as_path("run folder", "path", path))
         if not from_first(run.path.is_dir):
             raise CheckpointError(
                 "run folder",
@@ -125,8 +130,16 @@ class RunFolder:
                 "no such folder",
                 "name a folder that `tinygraph train` wrote",
             )
+        from_first(run._refuse_links)
         run.config = run._read_json("config.json")
         return run
+
+    def _refuse_links(self) -> None:
+        """A run may come from a stranger: what is written into it does not go elsewhere."""
+        for name in FOLDERS:
+            with writing(self.path / name):
+                if (self.path / name).is_symlink():
+                    real_folder(self.path / name)
 
     @property
     def best(self) -> Path:
@@ -217,7 +230,7 @@ class RunFolder:
             return
         path = self.path / "log.jsonl"
         line = to_json(str(path), row, gaps=True)
-        with writing(path), path.open("a", encoding="utf-8") as file:
+        with writing(path), open_to_append(path) as file:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -236,7 +249,12 @@ class RunFolder:
         return self._save(self.path / "backups" / name, arrays)
 
     def _save(self, path: Path, arrays: Mapping[str, Any]) -> Path:
-        return save_arrays(path, arrays) if leads() else path
+        if not leads():
+            return path
+        if path.parent != self.path:
+            with writing(path):
+                real_folder(path.parent)
+        return save_arrays(path, arrays)
 
     def _write_json(self, name: str, content: Any) -> Path:
         path = self.path / name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tinygraph.checks import whole
+from tinygraph.paths import as_path
 from tinygraph.shapes import Array
 from tinygraph.show.filters import filter_pixels
 from tinygraph.show.labels import checked_pair, in_turn
@@ -40,7 +41,7 @@ class TensorBoard(Log):
 
     Parameters
     ----------
-    place : RunFolder, str or Path
+    place : RunFolder, str or os.PathLike
         A folder; of a run its `tensorboard`.
     every : int
         After how many batches the loss of one is written.
@@ -67,11 +68,11 @@ class TensorBoard(Log):
     """
 
     def __init__(
-        self, place: RunFolder | str | Path, *, every: int = 50, histograms: bool = True
+        self, place: RunFolder | str | os.PathLike[str], *, every: int = 50, histograms: bool = True
     ) -> None:
         require_library()
         inside = place.path / "tensorboard" if isinstance(place, RunFolder) else place
-        self.folder = Path(inside).expanduser()
+        self.folder = as_path("TensorBoard", "place", inside)
         self.every = whole("TensorBoard", "every", every)
         self.histograms = histograms
         self._file: Any = None  # while a training is under way

@@ -97,9 +97,7 @@ def _loaded(compiled: Callable[[], Path], mode: int) -> tuple[Path, ctypes.CDLL]
         return path, ctypes.CDLL(str(path), mode)
     except OSError as error:
         expected = "a library that can be loaded"
-        way_out = (
-            "in TINYGRAPH_CACHE a folder where code may run, or another compiler in CXX"
-        )
+        way_out = "in TINYGRAPH_CACHE a folder where code may run, or another compiler in CXX"
         raise KernelCompileError("emulator", str(path), expected, error, way_out) from None
 
 

@@ -13,7 +13,7 @@ from tinygraph.plan import plan
 from tinygraph.show.boxes import Box
 from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.page import escape
-from tinygraph.show.paths import writable
+from tinygraph.show.paths import writable, write
 from tinygraph.show.stepping.recorder import Recorder
 from tinygraph.show.stepping.shell import page, read
 from tinygraph.show.svg import to_svg
@@ -74,8 +74,7 @@ def steps(
         recorder = record(what)
     else:
         recorder = record_graph(as_outputs("show.steps", what))
-    target.write_text(to_html(recorder, title), encoding="utf-8")
-    return target
+    return write("show.steps", target, to_html(recorder, title))
 
 
 def record(step: Callable[[], Any]) -> Recorder:

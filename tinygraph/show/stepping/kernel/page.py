@@ -12,7 +12,7 @@ import numpy as np
 from tinygraph.cuda.emulator.findings import Index3
 from tinygraph.cuda.emulator.trace import Trace
 from tinygraph.cuda.extents import check_grid
-from tinygraph.show.paths import writable
+from tinygraph.show.paths import writable, write
 from tinygraph.show.stepping.kernel.cells import as_json
 from tinygraph.show.stepping.kernel.data import launch_data
 from tinygraph.show.stepping.shell import page
@@ -42,8 +42,7 @@ def kernel_steps(
     """Write the page of a launch; `Kernel.steps` says what the arguments are."""
     target = writable("Kernel.steps", path, (".html", ".htm"))
     first, second, differ = both_orders(kernel, grid, block, args, blocks, options)
-    target.write_text(launch_page(first, second, differ), encoding="utf-8")
-    return target
+    return write("Kernel.steps", target, launch_page(first, second, differ))
 
 
 def launch_page(first: Trace, second: Trace | None, differ: Sequence[Sequence[Any]]) -> str:
