@@ -12,6 +12,8 @@ from typing import Any
 
 from tinygraph.errors import ArgumentError
 
+AnyPath = str | os.PathLike[str]
+
 
 def as_path(op: str, argument: str, path: Any) -> Path:
     """The path that a user has given, with homes in the place of `~`.
@@ -49,10 +51,10 @@ def as_path(op: str, argument: str, path: Any) -> Path:
         raise ArgumentError(op, argument, "the name of a file or folder", repr(text))
     found = path if isinstance(path, Path) else Path(text)
     if not text.startswith("~"):
-        return found
+        # "./~" is a name like any other; the Path of it begins with "~", and would be a home later
+        return Path(os.path.abspath(text)) if str(found).startswith("~") else found
     try:
         return found.expanduser()
     except RuntimeError:  # no such user; or neither $HOME nor an entry for this one
-        expected, name = "a home that is known", text.partition("/")[0]
-        way_out = f"the folder's own path; ./{name} is one of that name here"
-        raise ArgumentError(op, argument, expected, repr(text), way_out) from None
+        way_out = f"the whole path; one of that name here is {os.path.abspath(text)}"
+        raise ArgumentError(op, argument, "a home that is known", repr(text), way_out) from None

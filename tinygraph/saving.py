@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +25,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.incoming import unmasked
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -36,7 +35,7 @@ _DOCUMENT = "tinygraph.document"
 _OF_TORCH = b"PK\x03\x04", b"\x80\x02"  # how torch.save begins a file: a zip, before 1.6 a pickle
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> Path:
+def save(obj: Any, path: AnyPath) -> Path:
     """Write what `state_dict()` gives, or any nest of dicts, lists and tuples of arrays and values.
 
     Parameters
@@ -72,9 +71,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path:
     return save_arrays(as_path("save", "path", path), obj if _is_plain(obj) else packed(obj))
 
 
-def load(
-    path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True
-) -> Any:
+def load(path: AnyPath, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """Read what `save` wrote, or another program as safetensors; PyTorch's files by PyTorch.
 
     Parameters

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from tinygraph.disk import writing as writing
 from tinygraph.errors import CheckpointError
 from tinygraph.incoming import unmasked
 from tinygraph.json_text import to_json
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
@@ -33,7 +32,7 @@ _SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _TRACE = re.compile(rb'"sha256"|"[0-9a-f]{64}"')  # one damaged byte leaves one of the two
 
 
-def save_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
+def save_arrays(path: AnyPath, arrays: Mapping[str, Any]) -> Path:
     """Write arrays by name into a sealed safetensors file.
 
     Parameters
@@ -72,7 +71,7 @@ def save_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path
     return path
 
 
-def load_arrays(path: str | os.PathLike[str], sealed: bool | None = True) -> dict[str, Array]:
+def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
     """Read a safetensors file, and refuse it where its seal does not match.
 
     Parameters

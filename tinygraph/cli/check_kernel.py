@@ -45,6 +45,7 @@ from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
+from tinygraph.paths import as_path
 
 OP = "check-kernel"  # of launches that no command has read
 EXAMPLE = 'n=1000, "x=rng.random(1000)", "y=empty((4, 8))", "t=zeros(3)" or "x=load(\'x.npy\')"'
@@ -213,7 +214,7 @@ def checked(path: Path | str, launch: Namespace) -> Report:
 
 def kernel_of(path: Path | str, launch: Namespace) -> Kernel:
     """The kernel of the file that a launch is for: the named one, or the only one."""
-    path, defines = Path(path), dict(launch.define)
+    path, defines = as_path("check-kernel", "FILE", path), dict(launch.define)
     if launch.kernel:
         return Kernel(path, launch.kernel, defines)
     source = Source.read(path, defines)

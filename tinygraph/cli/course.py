@@ -43,7 +43,7 @@ FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "fold
 def start(args: Namespace) -> dict[str, Any]:
     """Make the files of all exercises, where there are none, and the emulator ready."""
     needed()  # now, not at the first check
-    folder, made = CourseFolder.start(Path(args.folder).expanduser())
+    folder, made = CourseFolder.start(Path(args.folder))
     for file in made:
         if file.suffix != ".md":
             print(f"wrote {file}")
@@ -162,8 +162,8 @@ def verify(args: Namespace) -> dict[str, Any]:
 
 def protocol(args: Namespace) -> dict[str, Any]:
     """Look at the protocol of a project: seal what it states, or compute its figures again."""
-    data_dir = None if args.data_dir is None else Path(args.data_dir).expanduser()
-    rows = verified(Path(args.file).expanduser(), data_dir)
+    data_dir = None if args.data_dir is None else Path(args.data_dir)
+    rows = verified(Path(args.file), data_dir)
     for row in rows:
         words = wrapped(f"{row.what}{' - ' if row.why else ''}{row.why}", width() - 9)
         say("\n".join([f"  {row.state:5}  {words[0]}", *(f"         {w}" for w in words[1:])]))

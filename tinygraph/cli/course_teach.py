@@ -25,6 +25,7 @@ from tinygraph.course.grading import WAITING, Record, Result, graded, key_of, re
 from tinygraph.course.private import CASES, Pack
 from tinygraph.course.stripped import write_stripped
 from tinygraph.course.submissions import Submission, files_of, submissions
+from tinygraph.disk import followed
 from tinygraph.errors import ArgumentError
 from tinygraph.sealed import write_atomically, write_json
 from tinygraph.text_table import aligned
@@ -93,7 +94,7 @@ GRADESCOPE: Options = {
 
 def grade_all(args: Namespace) -> dict[str, Any]:
     """Grade one submission or a class."""
-    begun, target = time.perf_counter(), args.gradescope and Path(args.gradescope)
+    begun, target = time.perf_counter(), args.gradescope and followed(Path(args.gradescope))
     if target:  # whatever happens from here on, there is a file that Gradescope can read
         write_json(target, broken("The grading was begun and did not end."))
     try:
@@ -110,7 +111,7 @@ def _graded(args: Namespace, begun: float) -> dict[str, Any]:
     out, known = Path(args.out), exercises()
     chosen = [find(word) for word in args.asked]
     pack = Pack.load(Path(args.private)) if args.private else None
-    folders = [Path(folder).expanduser() for folder in args.folders]
+    folders = [Path(folder) for folder in args.folders]
     if args.gradescope and len(folders) != 1:
         got = f"{len(folders)} folders"
         raise ArgumentError("course grade", "--gradescope", "one submission", got)
@@ -128,7 +129,8 @@ def _graded(args: Namespace, begun: float) -> dict[str, Any]:
             words = "" if last else "The grading was stopped before its end."
             seconds = now - begun
             write_json(
-                Path(args.gradescope), results_json(class_.results(), args.reveal, seconds, words)
+                followed(Path(args.gradescope)),
+                results_json(class_.results(), args.reveal, seconds, words),
             )
         if now - told >= EVERY or last:
             told = now
@@ -136,11 +138,11 @@ def _graded(args: Namespace, begun: float) -> dict[str, Any]:
     results = class_.results()
     if args.gradescope and not class_.jobs:
         write_json(
-            Path(args.gradescope),
+            followed(Path(args.gradescope)),
             results_json(results, args.reveal, time.perf_counter() - begun),
         )
     if args.csv:
-        write_atomically(Path(args.csv), csv_text(results).encode())
+        write_atomically(followed(Path(args.csv)), csv_text(results).encode())
     report = write_report(results, out / "report.html", pack is not None)
     errors = [result for result in results if result.error]
     _show(results, asked, len(found))
@@ -284,7 +286,7 @@ def private(args: Namespace) -> dict[str, Any]:
         words = f"; none for step {', '.join(map(str, without))}" if without else ""
         say(f"{exercise.number:2} {exercise.title}: {len(hidden)} steps{words}")
         rows.append({"exercise": exercise.name, "steps": hidden, "without": without})
-    write_atomically(Path(args.out), pack.content)
+    write_atomically(followed(Path(args.out)), pack.content)
     say(f"wrote {args.out}")
     return {"file": str(args.out), "seed": args.seed, "exercises": rows}
 
@@ -293,7 +295,7 @@ def gradescope(args: Namespace) -> dict[str, Any]:
     """Write the archive of an autograder."""
     asked = [find(word) for word in args.asked] or exercises()
     pack = Pack.load(Path(args.private)) if args.private else None
-    target = write_autograder(Path(args.out), asked, pack, args.reveal)
+    target = write_autograder(followed(Path(args.out)), asked, pack, args.reveal)
     steps = sum(len(exercise.steps) for exercise in asked)
     hidden = sum(len(pack.of(exercise)) for exercise in asked) if pack else 0
     say(f"{len(asked)} exercises: {steps} points for steps, {hidden} for private cases")

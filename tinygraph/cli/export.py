@@ -21,7 +21,7 @@ def export(args: Namespace) -> dict[str, Any]:
     """Write the file, say what goes in and out, and compare it with onnxruntime."""
     run = RunFolder.open(args.run)
     recipe = recipe_of(run, args.recipe)
-    target = Path(args.file).expanduser()
+    target = Path(args.file)
     if target.exists():
         way_out = "name another one; a file is never written over"
         raise ArgumentError("export", str(target), "a new file", "one that is there", way_out)

@@ -26,6 +26,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.op import Op
+from tinygraph.paths import as_path
 from tinygraph.random import philox
 from tinygraph.recipes.from_file import last_line, run_file
 from tinygraph.shapes import Array
@@ -55,6 +56,7 @@ class StageFailed(Exception):
 def gradcheck_file(args: Namespace) -> dict[str, Any]:
     """Run the stages; print those that passed and the first that failed."""
     path, _, name = args.target.rpartition(":")
+    path = path and str(as_path("gradcheck", "FILE.py:NAME", path))
     if not name or Path(path).suffix != ".py":
         expected = "a Python file, a colon and a name in it"
         raise ArgumentError("gradcheck", "FILE.py:NAME", expected, repr(args.target))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from tinygraph.data import datasets
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.paths import as_path
 from tinygraph.recipes import Recipe
 from tinygraph.recipes.settings import read_setting, require_settings
 
@@ -29,6 +30,10 @@ SETTINGS: Options = {  # those that have an option of their own
 }
 
 
+# What an option is called whose value is the path of a file or folder.
+PATHS = ("DIR", "FILE", "FILE.py", "FOLDER", "IN", "OUT", "OUT.zip", "PACK", "PATH", "RUN")
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with errors of one line that propose the nearest word."""
 
@@ -40,6 +45,8 @@ class Parser(argparse.ArgumentParser):
         for name, about in options.items():
             text, more = about if isinstance(about, tuple) else (about, {})
             option, _, metavar = name.partition(" ")
+            if (metavar or option) in PATHS:
+                more = {"type": at_home, **more}
             if not option.startswith("-"):
                 rest = {key: value for key, value in more.items() if key != "dest"}
                 word = more.get("dest", option.lower())
@@ -64,6 +71,14 @@ class Parser(argparse.ArgumentParser):
             hint = nearest(value, action.choices)
             text = f"expected one of {', '.join(action.choices)}, got {value!r}"
             raise argparse.ArgumentError(action, f"{text}; {hint}" if hint else text)
+
+
+def at_home(text: str) -> str:
+    """An argument type: a path, with homes in the place of `~`."""
+    try:
+        return str(as_path("", "", text))
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix(": : ")) from None
 
 
 def whole_number(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:

@@ -15,8 +15,9 @@ import numpy as np
 from tinygraph import nn
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.data.images import decode, pillow, pixels
-from tinygraph.disk import replace_file
+from tinygraph.disk import followed, replace_file
 from tinygraph.errors import ArgumentError
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.srcnn import recipe
 from tinygraph.recipes.srcnn_network import read_network
 from tinygraph.recipes.srcnn_tiles import MEMORY, super_resolve, tile_side
@@ -32,7 +33,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def super_resolve_file(args: Namespace) -> dict[str, Any]:
     """Enlarge the picture, write it, and name what was written."""
     target = writable("super-resolve", args.output, tuple(FORMATS))
-    source = Path(args.input).expanduser()
+    source = Path(args.input)
     if target.exists() and source.exists() and target.samefile(source):
         raise ArgumentError(
             "super-resolve", "OUT", "another file than IN", str(target), "name another one"
@@ -60,7 +61,7 @@ def super_resolve_file(args: Namespace) -> dict[str, Any]:
 
 
 def trained_network(
-    parameters: str | Path, best: bool = False, scale: int | None = None
+    parameters: AnyPath, best: bool = False, scale: int | None = None
 ) -> tuple[nn.Sequential, int]:
     """The network of a file or of a run folder, and the scale that it is for.
 
@@ -73,7 +74,7 @@ def trained_network(
     ArgumentError
         The run is of another recipe, or was trained for another scale; `best` with a file.
     """
-    path = Path(parameters).expanduser()
+    path = as_path("super-resolve", "parameters", parameters)
     if not path.is_dir():
         if best:
             raise ArgumentError(
@@ -99,7 +100,7 @@ def write_image(path: Path, image: Array) -> None:
     stream = io.BytesIO()
     options = {"quality": 95} if FORMATS[path.suffix.lower()] == "JPEG" else {}
     picture.save(stream, FORMATS[path.suffix.lower()], **options)
-    replace_file(path, stream.getvalue())
+    replace_file(followed(path), stream.getvalue())
 
 
 def byte_count(text: str) -> int:

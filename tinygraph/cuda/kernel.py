@@ -18,6 +18,7 @@ from tinygraph.cuda.extents import check_blocks
 from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelLaunchError
+from tinygraph.paths import AnyPath, as_path
 
 if TYPE_CHECKING:
     from tinygraph.cuda.arguments import ArgumentList
@@ -63,7 +64,7 @@ class Kernel:
 
     def __init__(
         self,
-        path_or_source: str | Path,
+        path_or_source: AnyPath,
         name: str,
         defines: Mapping[str, object] | None = None,
         parameters: Mapping[str, str] | None = None,
@@ -279,7 +280,7 @@ class Kernel:
 
     def steps(
         self,
-        path: str | Path,
+        path: AnyPath,
         grid: Extents,
         block: Extents,
         *args: Any,
@@ -348,7 +349,7 @@ class Kernel:
         nvrtc = import_module("tinygraph.cuda.nvrtc")
         return nvrtc.resources(self.source, self.name, arch)
 
-    def build(self, folder: str | Path, arch: str) -> None:
+    def build(self, folder: AnyPath, arch: str) -> None:
         """Compile the kernel into a folder of machine code: see `tinygraph kernels --build`.
 
         Parameters
@@ -364,7 +365,7 @@ class Kernel:
             Without NVRTC, or if the kernel does not compile.
         """
         nvrtc = import_module("tinygraph.cuda.nvrtc")
-        nvrtc.build(self.source, self.name, arch, folder)
+        nvrtc.build(self.source, self.name, arch, as_path("Kernel.build", "folder", folder))
 
     # ---- the emulator
 

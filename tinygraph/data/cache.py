@@ -24,6 +24,7 @@ from tinygraph.data.dataset import ArrayDataset
 from tinygraph.disk import replace_file
 from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.json_text import to_json
+from tinygraph.paths import AnyPath, as_path
 
 FORMAT = 2  # of the file; a cache of another number is made again
 
@@ -40,7 +41,7 @@ class _Stale(Exception):
 
 
 def cached(
-    dataset_fn: Callable[[], ArrayDataset], key: str, cache_dir: str | Path, settings: Any = None
+    dataset_fn: Callable[[], ArrayDataset], key: str, cache_dir: AnyPath, settings: Any = None
 ) -> ArrayDataset:
     """What `dataset_fn` returns: read from the cache, or made and kept there.
 
@@ -88,7 +89,7 @@ def cached(
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ArgumentError("cached", "key", "1 to 100 letters, digits, '-' and '_'", repr(key))
     wanted = _canonical(settings)
-    path = Path(cache_dir).expanduser() / f"{key}.npz"
+    path = as_path("cached", "cache_dir", cache_dir) / f"{key}.npz"
     try:
         return _read(path, wanted)
     except FileNotFoundError:

@@ -30,6 +30,7 @@ from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.images import decode, pixels
 from tinygraph.errors import DatasetError
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 
 URL = "https://www.cs.toronto.edu/~kriz/"
@@ -83,7 +84,7 @@ class Contents(NamedTuple):
 
 def cifar10(
     split: str = "train",
-    data_dir: str | Path | None = None,
+    data_dir: AnyPath | None = None,
     download: bool = False,
     verify: bool = True,
     version: str = "auto",

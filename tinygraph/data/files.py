@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from tinygraph.errors import DatasetError, install
+from tinygraph.paths import AnyPath, as_path
 
 AGAIN = "delete it and fetch it again (--download)"
 WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
@@ -34,12 +35,12 @@ class Published(NamedTuple):
     sha256: str
 
 
-def folders(data_dir: str | Path | None, *inner: str) -> list[Path]:
+def folders(data_dir: AnyPath | None, *inner: str) -> list[Path]:
     """The named folder and folders inside it, the first choice first; none where none was named."""
     named = data_dir or os.environ.get("TINYGRAPH_DATA")
     if not named:
         return []
-    folder = Path(named).expanduser()
+    folder = as_path("data", "data_dir" if data_dir else "TINYGRAPH_DATA", named)
     return [folder, *(folder / name for name in inner)]
 
 

@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tinygraph.data.files import fault, opened
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array, Shape
 
 DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -29,12 +30,12 @@ DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: "
 _CHUNK = 1 << 20
 
 
-def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
+def read_idx(path: AnyPath, max_bytes: int = 1 << 31) -> Array:
     """Read an idx file, compressed or not.
 
     Parameters
     ----------
-    path : str or Path
+    path : str or os.PathLike
         The file.  Its first bytes tell whether it is compressed; its name does not matter.
     max_bytes : int
         Refuse a file whose header declares more bytes of elements than this.
@@ -58,7 +59,7 @@ def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
     ...     tg.data.read_idx(file.name)
     array([97, 98, 99], dtype=uint8)
     """
-    path = Path(path)
+    path = as_path("read_idx", "path", path)
     with opened("read_idx", path) as stream:
         dtype, shape = _read_header(stream, path)
         declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow

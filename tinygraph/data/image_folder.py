@@ -14,6 +14,7 @@ from tinygraph.data.dataset import BatchedDataset, chosen, sample
 from tinygraph.data.image_files import Scan
 from tinygraph.data.images import MAX_PIXELS, MODES, decode, pillow, pixels, unit_interval
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 UNLABELLED = -1
@@ -95,7 +96,7 @@ class ImageFolder(BatchedDataset):
 
 
 def image_folder(
-    path: str | Path,
+    path: AnyPath,
     size: int | tuple[int, int] | None = None,
     mode: str = "RGB",
     max_pixels: int = MAX_PIXELS,
@@ -151,7 +152,7 @@ def image_folder(
     whole("image_folder", "max_pixels", max_pixels)
     height_width = None if size is None else height_and_width("image_folder", "size", size)
     pillow("image_folder")
-    folder = Path(path).expanduser()
+    folder = as_path("image_folder", "path", path)
     found = Scan(folder)
     labels = [UNLABELLED] * len(found.paths) if found.labels is None else found.labels
     options = (height_width, mode, max_pixels, +found.left_out)

@@ -16,6 +16,7 @@ from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.idx import read_idx
 from tinygraph.errors import DatasetError
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 
 URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -53,7 +54,7 @@ _MAX_BYTES = 1 << 26  # the largest of the files declares 47 MB
 
 def mnist(
     split: str = "train",
-    data_dir: str | Path | None = None,
+    data_dir: AnyPath | None = None,
     download: bool = False,
     verify: bool = True,
 ) -> ArrayDataset:

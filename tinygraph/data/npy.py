@@ -20,6 +20,7 @@ import numpy as np
 from tinygraph.data.dataset import BatchedDataset, Samples, chosen
 from tinygraph.data.files import fault
 from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 _NAME = "NpyDataset"
@@ -69,7 +70,7 @@ class NpyDataset(BatchedDataset):
     ([[2, 2], [0, 0], [1, 1]], array([11,  0,  5]))
     """
 
-    def __init__(self, inputs: str | Path, labels: str | Path, name: str = "") -> None:
+    def __init__(self, inputs: AnyPath, labels: AnyPath, name: str = "") -> None:
         self.name = name
         of_inputs, of_labels = _files("inputs", inputs), _files("labels", labels)
         _require_pairs(of_inputs, of_labels)
@@ -196,9 +197,9 @@ def _fill(place: Array, stream: Any, path: Path) -> None:
         done += count
 
 
-def _files(argument: str, pattern: str | Path) -> dict[str, Path]:
+def _files(argument: str, pattern: AnyPath) -> dict[str, Path]:
     """The files that a name stands for, sorted, by the text in the place of its star."""
-    path = Path(pattern).expanduser().absolute()
+    path = as_path(_NAME, argument, pattern).absolute()
     before, *after = path.name.split("*")
     if len(after) > 1 or "*" in str(path.parent):
         expected = "one * at most, in the name of the file"

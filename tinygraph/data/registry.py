@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from tinygraph.checks import one_of
 from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits
 from tinygraph.data.mnist import mnist
+from tinygraph.paths import AnyPath
 
 # name -> function of (split, data_dir, download)
-datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
+datasets: dict[str, Callable[[str, AnyPath | None, bool], ArrayDataset]] = {
     "digits": lambda split, data_dir, download: digits(split),
     "mnist": mnist,
     "cifar10": cifar10,
@@ -20,7 +20,7 @@ datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
 
 
 def load(
-    name: str, split: str = "train", data_dir: str | Path | None = None, download: bool = False
+    name: str, split: str = "train", data_dir: AnyPath | None = None, download: bool = False
 ) -> ArrayDataset:
     """The dataset of that name.
 

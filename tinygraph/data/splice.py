@@ -27,6 +27,7 @@ from tinygraph.checks import one_of
 from tinygraph.data import files
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published, fault, opened
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 
 URL = (
@@ -51,7 +52,7 @@ _LINE = "inputOutputVector(240 inputs;3 outputs)"
 
 def splice(
     split: str = "train",
-    data_dir: str | Path | None = None,
+    data_dir: AnyPath | None = None,
     download: bool = False,
     verify: bool = True,
 ) -> ArrayDataset:

@@ -24,6 +24,7 @@ from tinygraph.checks import one_of
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels
+from tinygraph.paths import AnyPath
 
 
 class PublishedPictures(NamedTuple):
@@ -51,7 +52,7 @@ WAY_OUT = (
 
 
 def super_resolution(
-    name: str, data_dir: str | Path | None = None, verify: bool = True
+    name: str, data_dir: AnyPath | None = None, verify: bool = True
 ) -> ImageFolder:
     """The pictures of one of the usual sets.
 

@@ -21,6 +21,7 @@ from tinygraph.data.dataset import BatchedDataset
 from tinygraph.data.files import Published, fault, folders, missing, opened, verify
 from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.incoming import unmasked
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 TEXTS = {"shakespeare": Path(__file__).with_name("shakespeare.txt.gz")}
@@ -29,7 +30,7 @@ PUBLISHED = Published(1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86
 _MAX_BYTES = 1 << 28
 
 
-def read_text(name: str | Path, data_dir: str | Path | None = None) -> str:
+def read_text(name: AnyPath, data_dir: AnyPath | None = None) -> str:
     """A text as one string, with \\n at the end of each line.
 
     Parameters
@@ -52,12 +53,13 @@ def read_text(name: str | Path, data_dir: str | Path | None = None) -> str:
     >>> text[:14], len(text), len(set(text))
     ('First Citizen:', 1115394, 65)
     """
-    path = TEXTS.get(str(name)) or _found(str(name), data_dir)
+    path = TEXTS.get(name) if isinstance(name, str) else None
+    path = path or _found(name, data_dir)
     with opened("read_text", path) as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise fault("read_text", path, f"at most {_MAX_BYTES} bytes", "more", "cut the file")
-    if str(name) in TEXTS:
+    if path in TEXTS.values():
         verify("read_text", path, PUBLISHED, content)
     try:
         text = content.decode("utf-8-sig")
@@ -67,15 +69,15 @@ def read_text(name: str | Path, data_dir: str | Path | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _found(name: str, data_dir: str | Path | None) -> Path:
+def _found(name: AnyPath, data_dir: AnyPath | None) -> Path:
     """The file of that name, here or in the folder of the data files."""
-    here = Path(name).expanduser()
+    here = as_path("read_text", "name", name)
     looked_in = [Path.cwd(), *folders(data_dir)]
     path = next((f / here for f in looked_in if (f / here).is_file()), None)
     if path is None:
         other = f"check the path; without a file there is {', '.join(TEXTS)}"
-        way_out = nearest(name, TEXTS) or other
-        raise missing("read_text", name, looked_in, way_out)
+        way_out = nearest(str(here), TEXTS) or other
+        raise missing("read_text", str(here), looked_in, way_out)
     return path
 
 

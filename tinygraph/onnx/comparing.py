@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from tinygraph.errors import OnnxError
 from tinygraph.onnx.library import onnx
 from tinygraph.onnx.tracing import named_tensors
+from tinygraph.paths import AnyPath
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array
 
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
         return self.share <= TOLERANCE
 
 
-def compare(path: str | Path, model: Callable[..., Any], like: Sequence[Array]) -> Compared | None:
+def compare(path: AnyPath, model: Callable[..., Any], like: Sequence[Array]) -> Compared | None:
     """Run a file in onnxruntime and its network here, on random inputs like some arrays.
 
     Floats are drawn from the normal distribution, integers are 0 or 1.  None: onnxruntime is not
@@ -73,7 +73,7 @@ def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Arra
     return rng.integers(0, 2, shape).astype(dtype)
 
 
-def described(path: str | Path) -> dict[str, Any]:
+def described(path: AnyPath) -> dict[str, Any]:
     """How many operators a file has, and its inputs and outputs with sizes and dtypes."""
     graph = onnx.load(path, load_external_data=False).graph
     return {

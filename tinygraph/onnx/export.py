@@ -8,7 +8,6 @@ The file is of opset 20, which runtimes of 2024 and later read.  It is whole or 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from tinygraph.onnx.drafts import Draft, draft
 from tinygraph.onnx.library import onnx
 from tinygraph.onnx.tracing import Call, call_of
 from tinygraph.onnx.writer import element_type
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 OPSET, IR = 20, 9  # of the operators, and of the file
@@ -31,7 +30,7 @@ LARGE = 1024  # bytes from which an array lies beside the file, where some have 
 
 def save(
     model: Any,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     example: Any,
     *,
     batch: bool | Collection[str] = True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tinygraph.onnx.nodes import Value, is_plain
 from tinygraph.onnx.program import Expansion, Program, versions
 from tinygraph.onnx.reading import MOST_BYTES, Budget, dtype_of, read_model, read_tensor
 from tinygraph.parameter import Buffer, Parameter
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, as_tensor
 
@@ -115,7 +115,7 @@ def _as_output(y: Value) -> Any:
     return as_tensor(np.ascontiguousarray(y).reshape(y.shape))
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> OnnxModule:
+def load(path: AnyPath, *, max_bytes: int = MOST_BYTES) -> OnnxModule:
     """Read a network of the format ONNX.
 
     Parameters
@@ -150,7 +150,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> OnnxMo
     OnnxModule(x -> y)
     """
     try:
-        return _load(Path(path), Budget(max_bytes))
+        return _load(as_path("load", "path", path), Budget(max_bytes))
     except RecursionError as error:
         raise OnnxError("load", str(path), "a model that is not nested as deep", error) from error
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError, TinygraphError
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.recipe import Recipe
 
 NEEDED = ("name", "summary", "config")
 
 
-def from_file(path: str | Path) -> Recipe:
+def from_file(path: AnyPath) -> Recipe:
     """The one recipe that a Python file defines; the file is run, and can import its neighbours.
 
     Raises
@@ -22,7 +23,7 @@ def from_file(path: str | Path) -> Recipe:
     ArgumentError
         There is no such file, it fails, or it defines no recipe, or several, or half of one.
     """
-    path = Path(path).expanduser()
+    path = as_path("recipe", "path", path)
     module = _loaded(path)
     found = [
         cls

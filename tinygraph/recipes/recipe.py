@@ -32,6 +32,7 @@ from tinygraph.data import DataLoader
 from tinygraph.distributed import finalize, init, leads, usual_shards, world
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, GraphError
 from tinygraph.optim import Optimizer, Schedule
+from tinygraph.paths import as_path
 from tinygraph.recipes.first_step import draw_first_step
 from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
@@ -409,7 +410,8 @@ class Recipe:
         """Leave in the folder of a new run what it is, so that it can go on."""
         if run.opened:
             return
-        folder = None if task.data_dir is None else str(Path(task.data_dir).resolve())
+        given = task.data_dir
+        folder = None if given is None else str(as_path("train", "data_dir", given).resolve())
         run.write_config(
             {
                 "recipe": self.name,

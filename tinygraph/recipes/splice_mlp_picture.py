@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tinygraph.data.splice import BASES
+from tinygraph.paths import AnyPath
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
@@ -33,7 +34,7 @@ def influence(network: SigmoidMLP) -> Array:
 
 
 def draw_influence(
-    network: SigmoidMLP, classes: tuple[str, ...], path: str | Path = "influence.png"
+    network: SigmoidMLP, classes: tuple[str, ...], path: AnyPath = "influence.png"
 ) -> Path:
     """Draw a strip for each class: a row for each base, a column for each position.
 

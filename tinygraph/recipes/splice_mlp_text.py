@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.disk import replace_file
+from tinygraph.disk import followed, replace_file
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
@@ -55,7 +56,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _MAX_BYTES = 1 << 30
 
 
-def write_network(network: SigmoidMLP, path: str | Path) -> Path:
+def write_network(network: SigmoidMLP, path: AnyPath) -> Path:
     """Write a network as text; an existing file is replaced, in one step.
 
     Raises
@@ -78,8 +79,10 @@ def write_network(network: SigmoidMLP, path: str | Path) -> Path:
         expected = "no comma, bracket or line break"
         raise ArgumentError("write_network", "name", expected, repr(network.name))
     text = "\n".join(_statements(network)) + "\n"
+    target = as_path("write_network", "path", path)
     try:
-        return replace_file(Path(path), text.encode())
+        replace_file(followed(target), text.encode())
+        return target
     except OSError as error:
         got = error.strerror or error
         raise CheckpointError(
@@ -111,7 +114,7 @@ def _decimal(number: Any) -> str:
     return f"{float(number):.{DIGITS[number.dtype.name]}g}"
 
 
-def read_network(path: str | Path, dtype: Any = np.float32) -> SigmoidMLP:
+def read_network(path: AnyPath, dtype: Any = np.float32) -> SigmoidMLP:
     """Read a network from text, with parameters of float32 or float64.
 
     Raises
@@ -131,7 +134,7 @@ def read_network(path: str | Path, dtype: Any = np.float32) -> SigmoidMLP:
     >>> network.lr, [parameter.item() for parameter in network.parameters()]
     (0.1, [2.5, -1.0])
     """
-    return _Reader(Path(path), np.dtype(dtype)).network()
+    return _Reader(as_path("read_network", "path", path), np.dtype(dtype)).network()
 
 
 class _Reader:

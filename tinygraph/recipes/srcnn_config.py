@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.settings import Limit, NotNegative, Positive, choices, fit, type_of
 
 DISTRIBUTIONS = tuple(f"parameters_distribution_{layer}" for layer in (1, 2, 3))
@@ -50,7 +51,7 @@ class Normal(TypedDict):
     std_deviation_b: NotNegative
 
 
-def read_config(path: str | Path, config: type[Any]) -> dict[str, Any]:
+def read_config(path: AnyPath, config: type[Any]) -> dict[str, Any]:
     """The settings in a JSON config file, checked.
 
     A relative `parameters_file` in it is looked for beside it; None where the file has none.  The
@@ -62,7 +63,7 @@ def read_config(path: str | Path, config: type[Any]) -> dict[str, Any]:
         The file is absent or no JSON object; a key is missing, unknown or given twice; a value
         cannot be.  The message names the file, the key, and why.
     """
-    source = Path(path).expanduser()
+    source = as_path("srcnn config", "path", path)
     content = read_object("srcnn config", source)
     known = (*REQUIRED, "parameters_file")
     for key in content:
@@ -75,7 +76,9 @@ def read_config(path: str | Path, config: type[Any]) -> dict[str, Any]:
     kinds = {key: choices(type_of(config, key))[0] for key in content}
     found = {key: fit(str(source), key, kinds[key], value) for key, value in content.items()}
     file = found.get("parameters_file")
-    return {**found, "parameters_file": None if file is None else str(source.parent / file)}
+    if file is not None:
+        file = str(source.parent / as_path(str(source), "parameters_file", file))
+    return {**found, "parameters_file": file}
 
 
 def read_object(op: str, path: Path, most_bytes: int = _MAX_BYTES) -> dict[str, Any]:

@@ -22,8 +22,10 @@ import numpy as np
 
 from tinygraph import nn
 from tinygraph.checks import one_of
+from tinygraph.disk import followed
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD, Adam, Optimizer
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
 from tinygraph.sealed import load_arrays, write_json
 from tinygraph.shapes import Array
@@ -106,7 +108,7 @@ def optimizer(
 # ---- parameters in files ------------------------------------------------------------------------
 
 
-def read_network(path: str | Path) -> nn.Sequential:
+def read_network(path: AnyPath) -> nn.Sequential:
     """The network whose parameters a file holds: its sizes are those of the arrays.
 
     The file is `parameters.safetensors` of a run, one that another program wrote as safetensors, or
@@ -117,7 +119,7 @@ def read_network(path: str | Path) -> nn.Sequential:
     CheckpointError
         The file is absent or damaged, or holds no three layers that fit each other.
     """
-    source = Path(path).expanduser()
+    source = as_path("srcnn", "parameters_file", path)
     is_json = source.suffix.lower() == ".json"
     arrays = _json_arrays(source) if is_json else load_arrays(source, sealed=None)
     weights = [arrays.get(f"{name}.weight") for name in LAYERS]
@@ -136,7 +138,7 @@ def read_network(path: str | Path) -> nn.Sequential:
     return network
 
 
-def write_json_parameters(network: nn.Sequential, path: str | Path) -> Path:
+def write_json_parameters(network: nn.Sequential, path: AnyPath) -> Path:
     """Write {"layer1": {"weights": [...], "bias": [...]}, "layer2": ..., "layer3": ...}.
 
     Weights are in the order (row, column, input channel, filter), as the program of 2015 has them.
@@ -146,7 +148,7 @@ def write_json_parameters(network: nn.Sequential, path: str | Path) -> Path:
         flat = layer.weight.numpy().transpose(2, 3, 1, 0).ravel()  # (KH, KW, C, O)
         bias = np.zeros(layer.out_channels) if layer.bias is None else layer.bias.numpy()
         content[f"layer{number}"] = {"weights": flat.tolist(), "bias": bias.tolist()}
-    return write_json(Path(path), content)
+    return write_json(followed(as_path("srcnn", "path", path)), content)
 
 
 def _json_arrays(path: Path) -> dict[str, Array]:

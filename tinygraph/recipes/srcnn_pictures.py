@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph import nn, show
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr
 from tinygraph.recipes.srcnn_samples import Pair
@@ -41,7 +41,7 @@ def draw_run(
         yield draw_comparison(network, pair, scale, run.path / "comparison.png")
 
 
-def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
+def draw_quality(rows: Sequence[Mapping[str, Any]], path: AnyPath) -> Path:
     """PSNR and SSIM on the validation pictures after each epoch, over bicubic's constant lines.
 
     Rows of the log that nothing was measured after are passed over.
@@ -76,7 +76,7 @@ def compared(network: nn.Sequential, pair: Pair, scale: int) -> dict[str, Array]
     return {**images, "original": _middle(pair.high)[0]}
 
 
-def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | Path) -> Path:
+def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: AnyPath) -> Path:
     """The images of `compared` side by side."""
     figure = new_figure(9.6, 3.5)
     images = compared(network, pair, scale).items()

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
 from tinygraph.data.dataset import SHUFFLE_STREAM, BatchedDataset, permutation
 from tinygraph.errors import ArgumentError, DatasetError, install
+from tinygraph.paths import AnyPath
 from tinygraph.recipes.srcnn_colour import luma
 from tinygraph.shapes import Array
 
@@ -65,7 +65,7 @@ def pairs(pictures: Iterable[Picture], scale: int) -> list[Pair]:
 # ---- pictures -----------------------------------------------------------------------------------
 
 
-def t91(data_dir: str | Path | None) -> Collections:
+def t91(data_dir: AnyPath | None) -> Collections:
     """T91 to train on, Set5 for validation as in the paper, Set14 for the test."""
     training, validation, test = (
         super_resolution(name, data_dir) for name in ("T91", "Set5", "Set14")
@@ -157,7 +157,7 @@ class Crops(NamedTuple):
 
 
 def prepared(
-    collections: Collections, scale: int, crops: Crops, cache_dir: str | Path
+    collections: Collections, scale: int, crops: Crops, cache_dir: AnyPath
 ) -> ArrayDataset:
     """The crops, made ahead: from the cache, or cut now and kept there."""
     how = crops._asdict()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.device import Device, get_device
+from tinygraph.paths import AnyPath
 from tinygraph.training import Log
 
-Folder: TypeAlias = str | Path | None  # of data files; None: where they usually are
+Folder: TypeAlias = AnyPath | None  # of data files; None: where they usually are
 TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
 
 

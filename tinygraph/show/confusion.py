@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import checked_pair, class_accuracies, confusions, shares
@@ -25,7 +26,7 @@ def confusion_matrix(
     labels: Any,
     predictions: Any,
     classes: Sequence[Any] | None = None,
-    path: str | Path = "confusion_matrix.png",
+    path: AnyPath = "confusion_matrix.png",
 ) -> Path:
     """Draw how often each class was taken for each class: a row for the truth, a column for what
     was predicted.

@@ -9,6 +9,7 @@ from typing import Any
 
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.paths import writable
 
@@ -22,7 +23,7 @@ LOOKS = [
 
 
 @documented(PICTURE)
-def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -> Path:
+def curves(rows: Sequence[Mapping[str, Any]], path: AnyPath = "curves.svg") -> Path:
     """Draw what a training recorded: a panel for losses and one for every other metric.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 from tinygraph.show.figures import PICTURE, save
 from tinygraph.show.paths import writable
@@ -21,7 +22,7 @@ Scale: TypeAlias = Literal["common", "each"]
 @documented(PICTURE)
 def feature_maps(
     activations: Any,
-    path: str | Path = "feature_maps.png",
+    path: AnyPath = "feature_maps.png",
     *,
     sample: int = 0,
     scale: Scale = "common",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 from tinygraph.show.figures import PICTURE, save
 from tinygraph.show.paths import writable
@@ -17,7 +18,7 @@ from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of
 
 
 @documented(PICTURE)
-def filters(weights: Any, path: str | Path = "filters.png") -> Path:
+def filters(weights: Any, path: AnyPath = "filters.png") -> Path:
     """Draw the weights of a convolution, one tile for each filter and input channel.
 
     All tiles share one colour scale, symmetric about 0: blue is negative, white is 0, red is

@@ -13,6 +13,7 @@ from tinygraph.checks import whole
 from tinygraph.errors import GraphError
 from tinygraph.graph import Graph
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
 from tinygraph.show.figures import PICTURE
@@ -26,7 +27,7 @@ from tinygraph.tensor import Tensor
 @documented(PICTURE)
 def graph(
     outputs: Tensor | Graph | Sequence[Tensor],
-    path: str | Path = "graph.svg",
+    path: AnyPath = "graph.svg",
     *,
     depth: int | None = None,
     fold: int | None = None,
@@ -42,7 +43,7 @@ def graph(
     ----------
     outputs : Tensor, Graph or sequence of Tensor
         What to draw.
-    path : str or Path
+    path : str or os.PathLike
         Where to; the suffix decides.  `.svg` is drawn here and needs no program, `.png` and `.pdf`
         are drawn by the program `dot` of Graphviz, and `.dot` is the text that it takes.
     depth : int, optional

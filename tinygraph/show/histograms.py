@@ -12,6 +12,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array, Shape
 from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.labels import as_array
@@ -42,7 +43,7 @@ class Weights:
 
 
 @documented(PICTURE)
-def histograms(state_or_model: Any, path: str | Path = "histograms.png") -> Path:
+def histograms(state_or_model: Any, path: AnyPath = "histograms.png") -> Path:
     """Draw a histogram of the numbers of each parameter, with shape, mean and standard deviation.
 
     Parameters

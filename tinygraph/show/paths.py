@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from tinygraph.disk import followed, reason, replace_file, way_out
 from tinygraph.errors import ArgumentError
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 
 
-def writable(op: str, path: str | os.PathLike[str], suffixes: Sequence[str]) -> Path:
+def writable(op: str, path: AnyPath, suffixes: Sequence[str]) -> Path:
     """`path` as a Path whose suffix says a known format and whose folder exists, or an error."""
     target = as_path(op, "path", path)
     if target.suffix.lower() not in suffixes:

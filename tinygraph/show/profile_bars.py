@@ -13,6 +13,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.paths import writable
 
@@ -40,7 +41,7 @@ class _Part(NamedTuple):
 
 
 @documented(PICTURE)
-def profile_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -> Path:
+def profile_bars(profile: Mapping[str, Any], path: AnyPath = "profile.svg") -> Path:
     """Draw a profile: a panel for each thing measured that is not 0 everywhere.
 
     Of ops the first panel shows wall time, forward and backward one behind the other.

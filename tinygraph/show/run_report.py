@@ -15,6 +15,7 @@ from typing import Any
 
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.show.curves import is_number
 from tinygraph.show.figures import PICTURE
 from tinygraph.show.labels import as_array, checked_pair
@@ -93,7 +94,7 @@ class ReportContents:
 
 
 @documented(PICTURE)
-def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
+def report(contents: ReportContents, path: AnyPath = "report.html") -> Path:
     """Write a page about a training: figures, curves, samples, confusion matrix, filters,
     histograms of the weights, graph, settings, environment and log.
 
@@ -104,7 +105,7 @@ def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
     ----------
     contents : ReportContents
         The parts; all of them may be absent but one.
-    path : str or Path
+    path : str or os.PathLike
         `.html`; written over if it is there.
 
     Raises

@@ -12,6 +12,7 @@ import numpy as np
 from tinygraph.checks import whole
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import as_array, checked_pair, in_turn
@@ -28,7 +29,7 @@ def samples(
     labels: Any,
     predictions: Any,
     classes: Sequence[Any] | None = None,
-    path: str | Path = "samples.png",
+    path: AnyPath = "samples.png",
     *,
     limit: int = 48,
     wrong_first: bool = False,

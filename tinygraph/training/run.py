@@ -28,7 +28,7 @@ from tinygraph.disk import OwnPath, open_to_append, real_folder
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.json_text import from_json, to_json
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.sealed import (
     load_arrays,
     reason,
@@ -68,7 +68,7 @@ class RunFolder:
     {'recipe': 'numba_cnn'}
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path = OwnPath(as_path("run folder", "path", path))
         self.config: dict[str, Any] = {}
         self.opened = False
@@ -91,7 +91,7 @@ class RunFolder:
             probe.unlink()
 
     @classmethod
-    def new(cls, recipe: str, root: str | os.PathLike[str] = "runs") -> RunFolder:
+    def new(cls, recipe: str, root: AnyPath = "runs") -> RunFolder:
         """A folder ROOT/RECIPE-DATE-TIME, with a counter behind it where that one is taken."""
 
         def make() -> str:
@@ -110,7 +110,7 @@ class RunFolder:
         return cls(from_first(make))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> RunFolder:
+    def open(cls, path: AnyPath) -> RunFolder:
         """The folder of an earlier run.
 
         Raises

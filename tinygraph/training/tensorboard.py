@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tinygraph.checks import whole
-from tinygraph.paths import as_path
+from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 from tinygraph.show.filters import filter_pixels
 from tinygraph.show.labels import checked_pair, in_turn
@@ -68,7 +67,7 @@ class TensorBoard(Log):
     """
 
     def __init__(
-        self, place: RunFolder | str | os.PathLike[str], *, every: int = 50, histograms: bool = True
+        self, place: RunFolder | AnyPath, *, every: int = 50, histograms: bool = True
     ) -> None:
         require_library()
         inside = place.path / "tensorboard" if isinstance(place, RunFolder) else place

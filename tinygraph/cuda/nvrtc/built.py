@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tinygraph.build_cache import key, warn
+from tinygraph.paths import as_path
 from tinygraph.trust import open_to_others
 
 FOLDER = "TINYGRAPH_CUBINS"
@@ -34,7 +35,7 @@ def built(parts: Sequence[str]) -> Path | None:
     path = _file(folder, parts)
     if not path.is_file():
         return None
-    reason = open_to_others(path.resolve(), Path(folder).expanduser().resolve())
+    reason = open_to_others(path.resolve(), path.parent.resolve())
     reason = reason or _damage(path)
     if reason:
         warn(f"{path} is not loaded ({reason}); its kernel is compiled anew")
@@ -66,7 +67,7 @@ def store(path: Path, folder: Path | str, parts: Sequence[str]) -> None:
 
 
 def _file(folder: Path | str, parts: Sequence[str]) -> Path:
-    return Path(folder).expanduser() / f"{key(parts)}.zip"
+    return as_path("kernels", FOLDER, folder) / f"{key(parts)}.zip"
 
 
 def runs_on(gpu: str) -> list[str]:

@@ -30,6 +30,7 @@ from tinygraph.cuda.reading.signature import kernels
 from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
+from tinygraph.paths import as_path
 
 ELEMENT_TYPES = ("float", "double")  # what T stands for where nothing else is stated
 
@@ -83,7 +84,8 @@ def inventory(paths: Iterable[Path | str] | None = None) -> list[Instance]:
     """
     if paths is None:
         paths = sorted(KERNELS.glob("*.cu"))
-    return [instance for path in paths for instance in instances(Path(path))]
+    found = [as_path("inventory", "paths", path) for path in paths]
+    return [instance for path in found for instance in instances(path)]
 
 
 def instances(path: Path) -> list[Instance]:

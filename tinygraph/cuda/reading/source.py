@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
+from tinygraph.paths import AnyPath, as_path
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.includes import Includes
@@ -50,9 +51,9 @@ class Source:
 
     @staticmethod
     def read(
-        path_or_source: str | Path,
+        path_or_source: AnyPath,
         defines: Mapping[str, object] | None = None,
-        folders: Sequence[str | Path] = (),
+        folders: Sequence[AnyPath] = (),
     ) -> Source:
         """The source of a file, or a source given as text.
 
@@ -68,13 +69,13 @@ class Source:
         UserWarning
             The file, or one that it includes, is not UTF-8: it is read as Latin-1.
         """
-        places = tuple(Path(folder).expanduser().resolve() for folder in folders)
+        places = tuple(as_path("Kernel", "folders", folder).resolve() for folder in folders)
         pairs = tuple(sorted(_macro(name, value) for name, value in (defines or {}).items()))
         if isinstance(path_or_source, str) and (
             "\n" in path_or_source or "__global__" in path_or_source
         ):
             return Source(path_or_source.removeprefix("\ufeff"), None, pairs, places)
-        path = Path(path_or_source).expanduser()
+        path = as_path("Kernel", "path_or_source", path_or_source)
         try:
             return Source(_read(path), path.resolve(), pairs, places)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError

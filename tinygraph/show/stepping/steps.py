@@ -9,6 +9,7 @@ from typing import Any
 
 from tinygraph.errors import DeviceError, GraphError
 from tinygraph.graph import Graph, run_backward, topological_order
+from tinygraph.paths import AnyPath
 from tinygraph.plan import plan
 from tinygraph.show.boxes import Box
 from tinygraph.show.graph_picture import as_outputs
@@ -22,7 +23,7 @@ from tinygraph.tensor import Tensor
 
 def steps(
     what: Tensor | Graph | Sequence[Tensor] | Callable[[], Any],
-    path: str | Path = "steps.html",
+    path: AnyPath = "steps.html",
     *,
     title: str = "Step by step",
 ) -> Path:
@@ -44,7 +45,7 @@ def steps(
         has several elements or needs no gradient, forward alone is shown.  A function without
         arguments is called once, and makes a step of a training as it does: forward, `backward`,
         `optimizer.step()`; a function that `tg.compile` has made runs as it stands.
-    path : str or Path
+    path : str or os.PathLike
         `.html`; written over if it is there.
     title : str
         The heading.

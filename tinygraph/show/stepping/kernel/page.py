@@ -12,6 +12,7 @@ import numpy as np
 from tinygraph.cuda.emulator.findings import Index3
 from tinygraph.cuda.emulator.trace import Trace
 from tinygraph.cuda.extents import check_grid
+from tinygraph.paths import AnyPath
 from tinygraph.show.paths import writable, write
 from tinygraph.show.stepping.kernel.cells import as_json
 from tinygraph.show.stepping.kernel.data import launch_data
@@ -32,7 +33,7 @@ FIGURE = """<div id="choice"></div><div id="notes"></div>
 
 def kernel_steps(
     kernel: Kernel,
-    path: str | Path,
+    path: AnyPath,
     grid: Any,
     block: Any,
     args: Sequence[Any],
