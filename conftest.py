@@ -16,6 +16,8 @@ from hypothesis.internal.conjecture import providers
 
 import tinygraph as tg
 
+pytest_plugins = ["tests.advice"]
+
 # One contract is run by many classes, and machines are shared: neither is a fault of a test.
 CALM = {
     "deadline": None,

@@ -1,5 +1,6 @@
 """tg.save and tg.load: any nest comes back as it was, other programs read it, damage is noticed."""
 
+import hashlib
 import json
 import math
 import sys
@@ -240,3 +241,33 @@ def test_a_file_of_torch_with_torch(path):
     torch.save(network, path)  # a pickle of a module runs code when it is read
     with pytest.raises(CheckpointError, match=r"save model.state_dict\(\) there, not the model"):
         tg.load(path)
+
+
+HASHES = {
+    "a hash of their own": {"sha256": "ab" * 32},
+    "any 64 digits": {"sshs_model_hash": "0" * 64, "ss_base_model": "v1"},
+    "several": {"format": "pt", "sha256": "CAFE" * 16, "modelspec.hash_sha256": "0x" + "1f" * 32},
+}
+
+
+@pytest.mark.parametrize("which", HASHES)
+def test_hashes_in_the_metadata_of_other_programs_are_theirs(tmp_path, which):
+    """As programs for LoRA write them: they say nothing of the file as we would."""
+    path = tmp_path / "lora.safetensors"
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    safetensors.numpy.save_file({"up.weight": array}, path, metadata=HASHES[which])
+    np.testing.assert_array_equal(tg.load(path)["up.weight"], array)
+    found = tg.training.load_arrays(path, sealed=False)
+    np.testing.assert_array_equal(found["up.weight"], array)
+
+
+def test_a_file_that_an_earlier_version_sealed_is_read_and_checked(tmp_path):
+    """Its seal was called "sha256": 64 zeros in its place while the digest is taken."""
+    path = tmp_path / "old.safetensors"
+    blank = safetensors.numpy.save({"w": np.ones(3)}, metadata={"sha256": "0" * 64})
+    whole = blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)
+    path.write_bytes(whole)
+    np.testing.assert_array_equal(tg.training.load_arrays(path)["w"], np.ones(3))
+    path.write_bytes(whole[:-1] + b"\x01")
+    with pytest.raises(CheckpointError, match="damaged or changed"):
+        tg.training.load_arrays(path)

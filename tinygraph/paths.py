@@ -7,6 +7,7 @@ homes, as in a shell.  What no path can be is refused here, before anything is m
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,13 @@ def as_path(op: str, argument: str, path: Any) -> Path:
     except RuntimeError:  # no such user; or neither $HOME nor an entry for this one
         way_out = f"the whole path; one of that name here is {os.path.abspath(text)}"
         raise ArgumentError(op, argument, "a home that is known", repr(text), way_out) from None
+
+
+def typed(path: object) -> str:
+    """A path as it has to be typed into a shell, whatever its name is.
+
+    >>> typed("runs/first"), typed("a b"), typed("-x"), typed("~x")
+    ('runs/first', "'a b'", './-x', "'./~x'")
+    """
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith(("-", "~")) else text)

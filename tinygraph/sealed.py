@@ -2,7 +2,8 @@
 
 The format is safetensors, which other programs read too.  It has no checksum: a flipped bit would
 load as a wrong number.  The metadata of our files therefore hold a seal: the SHA-256 of the whole
-file, taken with 64 zeros in the place of the seal.
+file, taken with 64 zeros in the place of the seal.  The name of the entry is ours alone: other
+programs write hashes of their own.
 
 Files are written as disk.py does it: after a crash there is the old file or the new one, whole.
 """
@@ -28,8 +29,20 @@ from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
-_SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
-_TRACE = re.compile(rb'"sha256"|"[0-9a-f]{64}"')  # one damaged byte leaves one of the two
+_NAME = "tinygraph.sha256"
+# Of earlier versions, who called it "sha256", as others do: only looked for where one is needed.
+_SEAL = re.compile(rb'"(?:tinygraph\.)?sha256":"([0-9a-f]{64})"')
+# Whatever one byte of the name has become: a file of ours that is damaged is not one of others.
+_TRACE = re.compile(
+    b"|".join(
+        re.escape(_NAME[:i].encode()) + b"." + re.escape(_NAME[i + 1 :].encode()) for i in range(16)
+    ),
+    re.DOTALL,
+)
+
+
+AGAIN = "restore it from a copy, or train again"
+OTHERS = "load a file of another program with sealed=False"
 
 
 def save_arrays(path: AnyPath, arrays: Mapping[str, Any]) -> Path:
@@ -64,7 +77,7 @@ def save_arrays(path: AnyPath, arrays: Mapping[str, Any]) -> Path:
     plain = {
         name: np.array(unmasked("save", name, array), order="C") for name, array in arrays.items()
     }
-    blank = safetensors.numpy.save(plain, metadata={"sha256": _BLANK.decode()})
+    blank = safetensors.numpy.save(plain, metadata={_NAME: _BLANK.decode()})
     place = _find_seal(path, blank)
     seal = hashlib.sha256(blank).hexdigest().encode()
     write_atomically(followed(path), blank[: place.start] + seal + blank[place.stop :])
@@ -121,7 +134,7 @@ def _check_seal(path: Path, data: bytes) -> None:
             str(path),
             "the SHA-256 that its seal names",
             "another: the file was damaged or changed",
-            "restore it from a copy, or train again",
+            AGAIN if _TRACE.search(data, 8, place.start) else f"{AGAIN}; {OTHERS}",
         )
 
 
@@ -146,7 +159,7 @@ def _find_seal(path: Path, data: bytes) -> slice:
             str(path),
             "a seal in its metadata",
             "none",
-            "load a file of another program with sealed=False",
+            AGAIN if _TRACE.search(data, 8, 8 + _header_size(path, data)) else OTHERS,
         )
     return slice(*match.span(1))
 

@@ -9,9 +9,10 @@ either: who comes first takes its name.  Such a folder may stand higher up, abov
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from pathlib import Path
+
+from tinygraph.paths import typed
 
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -57,7 +58,7 @@ def open_to_others(path: Path, home: Path | None = None) -> str:
         reason = _written_by_others(found)
         if reason and not (sticky and found.st_uid == 0 and place in home.parent.parents):
             mine = found.st_uid == os.geteuid() and not sticky
-            way_out = f"; `chmod go-w {shlex.quote(str(place))}` ends that" if mine else ""
+            way_out = f"; `chmod go-w {typed(place)}` ends that" if mine else ""
             return f"{place} {reason}{way_out}"
     return ""
 

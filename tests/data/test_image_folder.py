@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tinygraph.data import DataLoader, image_folder
+from tinygraph.data.images import decode
 from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -360,3 +361,26 @@ def test_without_pillow(tmp_path, monkeypatch):
     save(tmp_path / "a.png", colour())
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert "pip install -e '.[data]'" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(("limit", "size"), [(30, (6, 6)), (10, (6, 6)), (10, (7, 5))])
+def test_max_pixels_rules_beyond_pillows_own_limit(tmp_path, monkeypatch, limit, size):
+    """Pillow warns from its limit on, and refuses from twice as many pixels on."""
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+    count = size[0] * size[1]
+    for suffix in ("png", "jpg", "bmp"):
+        Image.new("RGB", size, "red").save(tmp_path / f"a.{suffix}")
+        image, _ = image_folder(tmp_path, max_pixels=count)[0]
+        assert image.shape == (3, size[1], size[0]) and image[0, 0, 0] > 0.9
+        said = refused(tmp_path, max_pixels=count - 1)
+        assert f"at most {count - 1} pixels, got {size[0]} by {size[1]}" in said
+        (tmp_path / f"a.{suffix}").unlink()
+    assert limit == Image.MAX_IMAGE_PIXELS  # the program's own
+
+
+@pytest.mark.second
+def test_an_image_of_more_pixels_than_pillow_opens(tmp_path):
+    """196 million: of one bit each in the file."""
+    Image.new("1", (14000, 14000), 1).save(tmp_path / "large.png")
+    image = decode("test", "large.png", tmp_path / "large.png", "L", 1 << 28)
+    assert image.size == (14000, 14000) and image.getpixel((13999, 13999)) == 255

@@ -18,7 +18,7 @@ TRAIN += [
     "compile=false",
 ]  # a fault within a step comes from Python, which a plan runs not
 AT = 20  # of 13 batches in an epoch: in the second one
-COMMAND = r"`(mpiexec -n \d )?tinygraph (train --resume \S+)`"
+COMMAND = r"`(mpiexec -n \d )?tinygraph (train --resume=\S+)`"
 
 
 def command(ranks, arguments, event="nothing", who=1, at=AT, **more):
@@ -44,7 +44,7 @@ def go_on(ended, run, ranks):
     """Resume a run as it was said to be done, on so many ranks; its digest."""
     (said,) = re.findall(COMMAND, ended.err)
     arguments = said[1].split()
-    assert arguments[-1] == str(run)
+    assert arguments[-1] == f"--resume={run}"
     done = command(ranks, arguments)
     assert done.code == 0, done.err
     assert "test accuracy" in done.out

@@ -79,7 +79,7 @@ def split(data):
 
 def joined(header, body):
     """The file again, sealed as sealed.py describes it."""
-    header["__metadata__"]["sha256"] = "0" * 64
+    header["__metadata__"]["tinygraph.sha256"] = "0" * 64
     text = json.dumps(header, separators=(",", ":")).encode()
     blank = len(text).to_bytes(8, "little") + text + body
     return blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)

@@ -437,3 +437,76 @@ def test_sequence_gradients_reach_the_table(tmp_path):
     network(np.zeros((2, 5), np.int64)).sum().backward()
     grad = dict(network.named_parameters())["table"].grad
     assert np.any(grad[0]) and not np.any(grad[1:])
+
+
+SHARED = {  # which initialiser each input of the operator is
+    "scale and variance": "sbms",
+    "bias and mean": "smmv",
+    "mean and variance": "sbvv",
+    "all four": "vvvv",
+    "each its own": "sbmv",
+}
+
+
+@pytest.mark.parametrize("which", SHARED)
+def test_batch_norm_whose_equal_initialisers_are_one(which, tmp_path):
+    """As onnxoptimizer's eliminate_duplicate_initializer leaves them; onnxruntime computes it."""
+    values = {name: np.abs(numbers(3, seed=i)) + 0.5 for i, name in enumerate("sbmv")}
+    names = list(SHARED[which])
+    made = model(
+        [node("BatchNormalization", ["x", *names], ["y"])],
+        {"x": (FLOAT, ["N", 3, 4])},
+        {"y": (FLOAT, ["N", 3, 4])},
+        {name: values[name] for name in sorted({*names})},
+    )
+    x = numbers(5, 3, 4, seed=9)
+    network = loaded(made, tmp_path)
+    (wanted,) = by_onnxruntime(made, {"x": x})
+    np.testing.assert_allclose(network(x).numpy(), wanted, 1e-5, 1e-6)
+    before = [p.numpy().copy() for p in network.parameters()]
+    network.train()(x)  # changes the running statistics, and nothing else
+    for old, new in zip(before, network.parameters(), strict=True):
+        np.testing.assert_array_equal(old, new.numpy())
+    momentum, mean = 0.9, values[names[2]]
+    running = momentum * mean + (1 - momentum) * x.mean((0, 2))
+    buffers = [buffer.numpy() for buffer in network.buffers()]
+    assert any(np.allclose(buffer, running, 1e-5, 1e-6) for buffer in buffers)
+
+
+def test_two_batch_norms_that_share_statistics(tmp_path):
+    """Each has its own when it is trained: their inputs differ."""
+    values = {name: np.abs(numbers(2, seed=i)) + 0.5 for i, name in enumerate("sbmv")}
+    made = model(
+        [
+            node("BatchNormalization", ["x", *"sbmv"], ["h"]),
+            node("BatchNormalization", ["h", *"sbmv"], ["y"]),
+        ],
+        {"x": (FLOAT, ["N", 2])},
+        {"y": (FLOAT, ["N", 2])},
+        values,
+    )
+    x = numbers(6, 2, seed=3)
+    network = loaded(made, tmp_path)
+    np.testing.assert_allclose(network(x).numpy(), by_onnxruntime(made, {"x": x})[0], 1e-5, 1e-6)
+    network.train()(x)
+    assert len(list(network.buffers())) == 4
+
+
+def test_statistics_that_the_file_computes(tmp_path):
+    made = model(
+        [
+            node("Mul", ["m", "two"], ["mean"]),
+            node("BatchNormalization", ["x", "s", "b", "mean", "v"], ["y"]),
+        ],
+        {"x": (FLOAT, ["N", 2])},
+        {"y": (FLOAT, ["N", 2])},
+        {
+            **{name: np.abs(numbers(2, seed=i)) + 0.5 for i, name in enumerate("sbmv")},
+            "two": np.float32([2.0]),
+        },
+    )
+    x = numbers(6, 2, seed=3)
+    network = loaded(made, tmp_path)
+    np.testing.assert_allclose(network(x).numpy(), by_onnxruntime(made, {"x": x})[0], 1e-5, 1e-6)
+    with pytest.raises(OnnxError, match="training rewrites them"):
+        network.train()(x)

@@ -13,6 +13,7 @@ from tinygraph import recipes
 from tinygraph.cli.options import given_settings
 from tinygraph.distributed import leads, world
 from tinygraph.errors import ArgumentError, CheckpointError, install
+from tinygraph.paths import typed
 from tinygraph.recipes.settings import DeviceName, as_text, describe_type, fit, meanings, type_of
 from tinygraph.show.text import clip
 from tinygraph.text_table import aligned
@@ -241,7 +242,11 @@ def recipe_of(run: RunFolder, file: str | None) -> recipes.Recipe:
     recipe = None if file is None else recipes.find(file)
     if recipe is None or recipe.name != name:
         expected = f"the file of its recipe {name}, which was {source}"
-        way_out = "name it: train FILE.py --resume RUN, evaluate RUN --recipe FILE.py"
+        place = typed(run.path)
+        way_out = (
+            f"name its file, FILE.py: tinygraph train FILE.py --resume={place}, or "
+            f"tinygraph evaluate {place} --recipe FILE.py"
+        )
         raise ArgumentError("run folder", str(run.path), expected, file or "none", way_out)
     return recipe
 

@@ -20,6 +20,7 @@ from tinygraph.cuda.nvrtc.built import FOLDER
 from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError
+from tinygraph.paths import typed
 
 Outcome = Resources | KernelCompileError
 FEW = 16  # compilations that one process has done before others would have started
@@ -97,7 +98,8 @@ def _built(folder: str, archs: Sequence[str], count: int, errors: list[str]) -> 
         print(f"error: {text}", file=sys.stderr)
     print(
         f"machine code: {count} files in {folder}, architectures: {', '.join(archs)}, NVRTC "
-        f"{nvrtc.version()}; compile errors: {len(errors)}. Where the GPU is: {FOLDER}={folder}"
+        f"{nvrtc.version()}; compile errors: {len(errors)}. Where the GPU is: "
+        f"{FOLDER}={typed(folder)}"
     )
     return {
         "nvrtc": nvrtc.version(),

@@ -18,6 +18,7 @@ from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, ans
 from tinygraph.cuda.reading.tokens import without_comments
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
+from tinygraph.paths import typed
 from tinygraph.text_file import python_text, source_text
 
 
@@ -125,7 +126,7 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
             "file",
             f"{path}",
             "none",
-            f"tinygraph course start {path.parent} makes it",
+            f"tinygraph course start {typed(path.parent)} makes it",
         ) from None
     except (OSError, ValueError) as error:
         raise ArgumentError("course check", "file", f"{path} as text", f"{error}") from None

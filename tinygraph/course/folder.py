@@ -18,6 +18,7 @@ from typing import Any
 from tinygraph.course.check import Outcome
 from tinygraph.course.exercise import Exercise, exercises
 from tinygraph.errors import ArgumentError
+from tinygraph.paths import typed
 from tinygraph.sealed import write_atomically, write_json
 from tinygraph.text_file import read_text
 
@@ -49,7 +50,7 @@ class CourseFolder:
                 way_out = "put a folder in its place"
                 raise ArgumentError("course", str(inner), expected, got, way_out)
         if not (path / _OWN).is_dir():
-            way_out = f"tinygraph course start {path} begins it there"
+            way_out = f"tinygraph course start {typed(path)} begins it there"
             raise ArgumentError("course", "folder", "one with the course", str(path), way_out)
 
     @classmethod

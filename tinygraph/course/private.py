@@ -13,6 +13,7 @@ from typing import Any
 from tinygraph.course.exercise import Exercise
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
+from tinygraph.paths import typed
 from tinygraph.text_file import read_text
 
 CASES = 24  # of a function; a fourth of it launches of a kernel
@@ -86,7 +87,7 @@ class Pack:
         try:
             text = read_text(path)
         except (OSError, ValueError) as error:
-            way_out = f"tinygraph course private SEED {path} makes one"
+            way_out = f"tinygraph course private SEED {typed(path)} makes one"
             raise ArgumentError("course", "private pack", f"{path}", error, way_out) from None
         return cls.read(text)
 

@@ -25,6 +25,7 @@ import tinygraph as tg
 from tinygraph.course.figures import accuracy, qualities
 from tinygraph.course.folder import CourseFolder
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
+from tinygraph.paths import typed
 from tinygraph.sealed import write_json
 from tinygraph.text_file import read_text
 
@@ -212,7 +213,7 @@ def _book(path: Path) -> tuple[Path, str]:
     whole = path.resolve()
     root = next((each for each in whole.parents if (each / ".course").is_dir()), None)
     if root is None:
-        way_out = "tinygraph course start begins one"
+        way_out = f"tinygraph course start {typed(whole.parent)} begins one"
         raise ArgumentError("course protocol", "file", "in a folder of the course", path, way_out)
     return CourseFolder(root).path / SEALED, whole.relative_to(root).as_posix()
 

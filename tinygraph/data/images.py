@@ -6,7 +6,9 @@ image   uint8 (C, H, W), C = 3 for the mode "RGB" and 1 for "L" (grey levels)
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +80,7 @@ def decode(
     library = pillow(op)
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with library.open(stream, formats=_offered(library, name, formats)) as image:
+        with _opened(library, stream, _offered(library, name, formats)) as image:
             width, height = image.size  # from the header: nothing is decoded yet
             if width * height <= max_pixels:
                 return _converted(library, image, mode)
@@ -103,6 +105,30 @@ def decode(
         f"{width} by {height}, as its header says",
         "shrink the image",
     )
+
+
+@contextmanager
+def _opened(library: Any, source: Path | io.BytesIO, formats: Sequence[str]) -> Iterator[Any]:
+    """The image as `library.open` gives it, but for Pillow's own limit: `max_pixels` is ours.
+
+    That limit is one variable for all threads of the program, who may rely on it.
+    """
+    with source.open("rb") if isinstance(source, Path) else source as stream:
+        prefix = stream.read(16)
+        for name in formats:
+            factory, accepts = library.OPEN[name]
+            found = accepts is None or accepts(prefix)
+            if not found or isinstance(found, str):  # a text says what is missing to read it
+                continue
+            stream.seek(0)
+            try:
+                image = factory(stream, str(source) if isinstance(source, Path) else None)
+            except (SyntaxError, IndexError, TypeError, struct.error):  # none of its kind
+                continue
+            with image:
+                yield image
+            return
+        raise library.UnidentifiedImageError("cannot identify the image file")
 
 
 def pixels(image: Any) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,7 @@ def _load(path: Path, budget: Budget) -> OnnxModule:
     tensors = {t.name: read_tensor(t, path.parent, budget) for t in initializers}
     if len(tensors) < len(initializers) or "" in tensors:
         raise OnnxError("load", "initializers", "a name of its own for each", "one that is used")
+    _own_statistics(graph, tensors)
     functions = {(f.domain, f.name): f for f in model.functions}
     expansion = Expansion(functions, budget)
     program = Program(
@@ -185,6 +187,26 @@ def _input(info: Any) -> tuple[str, Any]:
     if kind != "tensor_type":
         raise OnnxError("load", f"input {info.name!r}", "a tensor", kind)
     return "tensor", dtype_of(info.type.tensor_type.elem_type, f"input {info.name!r}")
+
+
+def _own_statistics(graph: Any, tensors: dict[str, Array]) -> None:
+    """Give each BatchNormalization statistics that nobody else uses: training rewrites them.
+
+    Programs that make files smaller keep one of several initialisers that are equal.
+    """
+    uses = Counter(name for node in graph.node for name in node.input)
+    taken = {*uses, *tensors, *(name for node in graph.node for name in node.output)}
+    for node in graph.node:
+        for i, kind in ((3, "mean"), (4, "var")):
+            if node.op_type != "BatchNormalization" or len(node.input) <= i:
+                continue
+            name = node.input[i]
+            if name in tensors and uses[name] > 1:
+                own = f"{name}_{kind}"
+                while own in taken:
+                    own += "_"
+                taken.add(own)
+                tensors[own], node.input[i] = tensors[name].copy(), own
 
 
 def _leaves(graph: Any, tensors: dict[str, Array]) -> dict[str, type]:

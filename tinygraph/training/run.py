@@ -28,7 +28,7 @@ from tinygraph.disk import OwnPath, open_to_append, real_folder
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.json_text import from_json, to_json
-from tinygraph.paths import AnyPath, as_path
+from tinygraph.paths import AnyPath, as_path, typed
 from tinygraph.sealed import (
     load_arrays,
     reason,
@@ -155,7 +155,8 @@ class RunFolder:
     def resume_command(self) -> str:
         """What goes on with this run; the recipe of a file has to be named."""
         file = self.config.get("file")
-        return f"{launched_by()}tinygraph train {f'{file} ' if file else ''}--resume {self.path}"
+        recipe = f"{typed(file)} " if file else ""
+        return f"{launched_by()}tinygraph train {recipe}--resume={typed(self.path)}"
 
     @property
     def epochs_done(self) -> int:

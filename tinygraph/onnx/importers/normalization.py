@@ -33,21 +33,35 @@ def batch_normalization(
     dtype = x.dtype
     scale, b, mean, var = (v if v.dtype == dtype else cast(v, dtype) for v in (scale, b, mean, var))
     if training:
+        if not all(map(_is_constant, (mean, var))):
+            expected = "statistics that are initialisers of the file: training rewrites them"
+            raise node.refuse("input_mean", expected, "what the file computes", "network.eval()")
         y = ops.batch_norm(x, scale, b, mean, var, True, 1 - momentum, eps)
         return y, mean, var
     if not _by_batch(node):
+        if not all(map(_is_constant, (mean, var))):  # computed by the file, or a parameter as well
+            return _normalized(x, scale, b, mean, var, eps)
         return ops.batch_norm(x, scale, b, mean, var, False, 1 - momentum, eps)
     others = (0, *range(2, x.ndim))
     of_batch = ops.mean(x, others), ops.var(x, others, False)
-    shape = (-1, *[1] * (x.ndim - 2))
-    centred = ops.sub(x, ops.reshape(of_batch[0], shape))
-    slope = ops.mul(scale, ops.rsqrt(ops.add(of_batch[1], eps)))
-    y = ops.add(ops.mul(centred, ops.reshape(slope, shape)), ops.reshape(b, shape))
+    y = _normalized(x, scale, b, *of_batch, eps)
     running = [
         ops.add(ops.mul(old, momentum), ops.mul(new, 1 - momentum))
         for old, new in zip((mean, var), of_batch, strict=True)
     ]
     return y, *running, *of_batch  # the last two up to opset 13
+
+
+def _is_constant(value: Value) -> bool:
+    return not isinstance(value, Tensor) or (value.is_leaf and not value.requires_grad)
+
+
+def _normalized(x: Value, scale: Value, b: Value, mean: Value, var: Value, eps: float) -> Any:
+    """(x - mean) scale / sqrt(var + eps) + b, channel by channel."""
+    shape = (-1, *[1] * (x.ndim - 2))
+    centred = ops.sub(x, ops.reshape(mean, shape))
+    slope = ops.mul(scale, ops.rsqrt(ops.add(var, eps)))
+    return ops.add(ops.mul(centred, ops.reshape(slope, shape)), ops.reshape(b, shape))
 
 
 def _by_batch(node: Node) -> bool:
