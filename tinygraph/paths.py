@@ -7,7 +7,6 @@ homes, as in a shell.  What no path can be is refused here, before anything is m
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -67,5 +66,7 @@ def typed(path: object) -> str:
     >>> typed("runs/first"), typed("a b"), typed("-x"), typed("~x")
     ('runs/first', "'a b'", './-x', "'./~x'")
     """
+    import shlex  # here: without advice it costs no time at import
+
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith(("-", "~")) else text)

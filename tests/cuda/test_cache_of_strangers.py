@@ -27,9 +27,15 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TINYGRAPH_CACHE", str(tmp_path / "cache"))
-    cache.private_folder.cache_clear()
+    forget()
     yield tmp_path / "cache"
+    forget()
+
+
+def forget():
+    """The private folder of a test is not that of another one."""
     cache.private_folder.cache_clear()
+    cache._temporary.cache_clear()
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ from tinygraph.cuda.extents import check_blocks
 from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelLaunchError
-from tinygraph.paths import AnyPath, as_path
 
 if TYPE_CHECKING:
     from tinygraph.cuda.arguments import ArgumentList
     from tinygraph.cuda.emulator.findings import Report
     from tinygraph.cuda.emulator.trace import Trace
     from tinygraph.cuda.reading.signature import Signature
+    from tinygraph.paths import AnyPath
 
 Extents = int | Sequence[int]
 
@@ -365,7 +365,8 @@ class Kernel:
             Without NVRTC, or if the kernel does not compile.
         """
         nvrtc = import_module("tinygraph.cuda.nvrtc")
-        nvrtc.build(self.source, self.name, arch, as_path("Kernel.build", "folder", folder))
+        place = import_module("tinygraph.paths").as_path("Kernel.build", "folder", folder)
+        nvrtc.build(self.source, self.name, arch, place)
 
     # ---- the emulator
 

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING
 
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
-from tinygraph.paths import AnyPath, as_path
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.includes import Includes
     from tinygraph.cuda.reading.tokens import Token
+    from tinygraph.paths import AnyPath
 
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
 STANDARD = "-std=c++17"
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def _as_path(argument: str, path: AnyPath) -> Path:
+    found: Path = import_module("tinygraph.paths").as_path("Kernel", argument, path)
+    return found
 
 
 @frozen
@@ -69,13 +74,13 @@ class Source:
         UserWarning
             The file, or one that it includes, is not UTF-8: it is read as Latin-1.
         """
-        places = tuple(as_path("Kernel", "folders", folder).resolve() for folder in folders)
+        places = tuple(_as_path("folders", folder).resolve() for folder in folders)
         pairs = tuple(sorted(_macro(name, value) for name, value in (defines or {}).items()))
         if isinstance(path_or_source, str) and (
             "\n" in path_or_source or "__global__" in path_or_source
         ):
             return Source(path_or_source.removeprefix("\ufeff"), None, pairs, places)
-        path = as_path("Kernel", "path_or_source", path_or_source)
+        path = _as_path("path_or_source", path_or_source)
         try:
             return Source(_read(path), path.resolve(), pairs, places)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
