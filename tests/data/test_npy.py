@@ -276,6 +276,51 @@ def test_files_that_change_while_they_are_read(tmp_path, change):
         data[:]
 
 
+def again(change):
+    """The file written again, with a time of its own."""
+
+    def write(path):
+        np.save(path, change(np.load(path)))
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**7))
+
+    return write
+
+
+WRITTEN = {
+    "another dtype of as many bytes": again(lambda x: x.view("i1")),
+    "wider numbers": again(lambda x: x.astype("f4")),
+    "another shape of as many bytes": again(lambda x: x.reshape(len(x), -1)),
+    "more samples": again(lambda x: np.concatenate([x, x])),
+    "other numbers": again(lambda x: x + 1),
+    "columns": again(lambda x: np.asfortranarray(x.reshape(len(x), -1))),
+}
+
+
+@pytest.mark.parametrize("which", ["x", "y"])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_file_that_was_written_since_is_refused(name, which, tmp_path):
+    data = NpyDataset(*written(tmp_path))
+    data[:]
+    path = tmp_path / f"{which}-0003.npy"
+    WRITTEN[name](path)
+    with pytest.raises(DatasetError, match=rf"{which}-0003.npy: expected the file that.*anew"):
+        data[:]
+    np.testing.assert_array_equal(data[:5][0], IMAGES[:5])  # the other files are as they were
+
+
+def test_a_file_with_another_header_and_the_old_time_is_refused(tmp_path):
+    """float32 in the place of float64 of half as many numbers: the same length, the same time."""
+    np.save(tmp_path / "x.npy", np.full((4, 2), 7.0))
+    np.save(tmp_path / "y.npy", np.arange(4))
+    data = NpyDataset(tmp_path / "x.npy", tmp_path / "y.npy")
+    before = (tmp_path / "x.npy").stat()
+    np.save(tmp_path / "x.npy", np.full((8, 2), 7.0, np.float32))
+    os.utime(tmp_path / "x.npy", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (tmp_path / "x.npy").stat().st_size == before.st_size
+    with pytest.raises(DatasetError, match="written since"):
+        data[0]
+
+
 # ---- arrays that are mapped ---------------------------------------------------------------------
 
 
@@ -315,6 +360,23 @@ def test_a_mapped_array_is_sent_by_its_place(tmp_path):
     assert data[3] == (large[3].sum(), large[3, 0])
     data, size = roundtrip(tg.data.TensorDataset(array))
     assert size < 2000 and data[4][0].numpy().tolist() == large[4].tolist()
+
+
+def test_a_mapped_file_that_was_written_since_is_not_mapped_again(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(1000.0))
+    array = np.load(path, mmap_mode="r")
+    sent = bytes(_JobPickler.dumps(array))
+    other = tmp_path / "other.npy"
+    np.save(other, np.arange(2000.0, dtype=np.float32))
+    os.replace(other, path)  # as long, of another dtype: the map keeps the old file
+    with pytest.raises(DatasetError, match="x.npy: expected the file that was mapped"):
+        pickle.loads(sent)
+    np.testing.assert_array_equal(roundtrip(array)[0], np.arange(1000.0))
+    path.unlink()
+    with pytest.raises(DatasetError, match="x.npy"):
+        pickle.loads(sent)
+    np.testing.assert_array_equal(roundtrip(array)[0], np.arange(1000.0))
 
 
 def large_sum(inputs, target, draws):

@@ -1,5 +1,7 @@
 """tg.onnx.save: names, batches of any size, what is refused, files that are whole."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -285,10 +287,55 @@ def test_a_large_network_lies_in_two_files(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "MOST_BYTES", 2000)
     model, x = nn.Sequential(nn.Linear(30, 40), nn.Linear(40, 2)), numbers(3, 30)
     path = tg.onnx.save(model, tmp_path / "large.onnx", x)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["large.onnx", "large.onnx.data"]
+    name, beside = sorted(p.name for p in tmp_path.iterdir())
+    assert name == "large.onnx"
+    digest = hashlib.sha256((tmp_path / beside).read_bytes()).hexdigest()
+    assert beside == f"large.onnx.{digest[:32]}.data"
     onnx.checker.check_model(str(path), full_check=True)
     runtimes.close(runtimes.by_onnxruntime(path, x)[0], model(x).numpy())
     assert arrays_of(onnx.load(path))["0.weight"].tolist() == model[0].weight.numpy().tolist()
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "disk full"])
+def test_an_export_in_two_files_that_is_broken_off_leaves_the_old_network(
+    killed, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(export, "MOST_BYTES", 2000)
+    old, new, x = nn.Linear(30, 40), nn.Linear(30, 40), numbers(3, 30)
+    path = tg.onnx.save(old, tmp_path / "large.onnx", x)
+    before = sorted(tmp_path.iterdir())
+    replace = export.replace_file
+
+    def broken_off(target, data):
+        if target == path:
+            raise KeyboardInterrupt if killed else OSError(28, "No space left on device")
+        return replace(target, data)
+
+    monkeypatch.setattr(export, "replace_file", broken_off)
+    if killed:  # nothing of ours runs after that
+        monkeypatch.setattr(export.Path, "unlink", lambda self, missing_ok=False: None)
+    with pytest.raises(KeyboardInterrupt if killed else OnnxError):
+        tg.onnx.save(new, path, x)
+    monkeypatch.undo()
+    assert killed or sorted(tmp_path.iterdir()) == before
+    for found in (tg.onnx.load(path)(x).numpy(), runtimes.by_onnxruntime(path, x)[0]):
+        runtimes.close(found, x @ old.weight.numpy().T + old.bias.numpy())
+
+
+def test_an_export_in_two_files_over_another_leaves_two(tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "MOST_BYTES", 2000)
+    x = numbers(3, 30)
+    users = tmp_path / f"large.onnx.{'z' * 32}.data"
+    users.write_bytes(b"not ours")
+    for model in (nn.Linear(30, 40), nn.Linear(30, 40)):
+        path = tg.onnx.save(model, tmp_path / "large.onnx", x)
+        for _ in range(2):
+            tg.onnx.save(model, path, x)
+            assert len([*tmp_path.iterdir()]) == 3 and users.exists()
+            runtimes.close(tg.onnx.load(path)(x).numpy(), model(x).numpy())
+    monkeypatch.undo()
+    tg.onnx.save(nn.ReLU(), path, x)
+    assert users.read_bytes() == b"not ours"
 
 
 def test_a_file_is_replaced_or_stays(tmp_path):

@@ -10,7 +10,9 @@ is then an error and no fault of the process, and no file stays open, however ma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,7 +53,8 @@ class NpyDataset(BatchedDataset):
     DatasetError
         There is no such file, or none for the labels of some inputs; a file is no .npy file, holds
         Python objects, an array in Fortran's order, of another dtype or shape than the first one,
-        or is truncated; there are not as many labels as inputs.
+        or is truncated; there are not as many labels as inputs.  When samples are asked for: a
+        file was written since the dataset was made.
     ArgumentError
         More than one star, or one in the name of a folder.
 
@@ -111,20 +114,25 @@ class _Together(Samples):
 
 
 class _File(NamedTuple):
-    """Where the rows of one file lie in it."""
+    """Where the rows of one file lie in it, and what the file was when that was found out."""
 
     path: Path
     offset: int
     rows: int
     shape: tuple[int, ...]  # of a row
     dtype: Any
+    state: tuple[int, int]  # its bytes, and when it was last written
+    header: bytes
 
     @classmethod
     def open(cls, path: Path) -> _File:
         """What the header says, or DatasetError."""
         try:
-            array: Any = np.lib.format.open_memmap(path, mode="r")  # checks the length too
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
+            with path.open("rb") as stream:
+                state = _state(stream)
+                array: Any = np.lib.format.open_memmap(path, mode="r")  # checks the length too
+                header = stream.read(array.offset)
+        except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
             expected = "a .npy file of an array of numbers, whole"
             raise fault(_NAME, path, expected, f"{error}".rstrip("."), "np.save it again") from None
         if not array.ndim:
@@ -132,7 +140,28 @@ class _File(NamedTuple):
         if not array.flags.c_contiguous:
             way_out = "np.save(path, np.ascontiguousarray(array))"
             raise fault(_NAME, path, "samples that lie one after the other", "columns", way_out)
-        return cls(path, array.offset, len(array), array.shape[1:], array.dtype)
+        shape = array.shape[1:]
+        return cls(path, array.offset, len(array), shape, array.dtype, state, header)
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """The file to read from, where it is the one that was opened first; else DatasetError."""
+        try:
+            stream = self.path.open("rb", buffering=0)
+        except OSError as error:
+            way_out = "put it back, or begin anew without it"
+            raise fault(_NAME, self.path, "a file that can be read", error, way_out) from None
+        with stream:
+            if _state(stream) != self.state or stream.read(self.offset) != self.header:
+                expected = "the file that the dataset was made of"
+                got = "one that was written since: its numbers may mean something else"
+                raise fault(_NAME, self.path, expected, got, "make the NpyDataset anew")
+            yield stream
+
+
+def _state(stream: Any) -> tuple[int, int]:
+    found = os.fstat(stream.fileno())
+    return found.st_size, found.st_mtime_ns
 
 
 class _Rows:
@@ -169,21 +198,13 @@ class _Rows:
         for number, inside in groupby(runs, lambda run: which[run[0]]):
             file = self.files[number]
             before = int(self.ends[number]) - file.rows
-            with _opened(file.path) as stream:
+            with file.opened() as stream:
                 for start, stop in inside:
                     stream.seek(file.offset + (int(ascending[start]) - before) * size)
                     _fill(content[start * size : stop * size], stream, file.path)
         together = np.empty_like(found)
         together[order] = found
         return together
-
-
-def _opened(path: Path) -> Any:
-    try:
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        way_out = "put it back, or begin anew without it"
-        raise fault(_NAME, path, "a file that can be read", error, way_out) from None
 
 
 def _fill(place: Array, stream: Any, path: Path) -> None:

@@ -8,7 +8,10 @@ The file is of opset 20, which runtimes of 2024 and later read.  It is whole or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from tinygraph.shapes import Array
 
 OPSET, IR = 20, 9  # of the operators, and of the file
 MOST_BYTES = 2**31 - 2**20  # of a file that is one message; larger arrays lie beside it
+_DIGITS = 32  # of the SHA-256 of a second file, in its name
 LARGE = 1024  # bytes from which an array lies beside the file, where some have to
 
 
@@ -59,7 +63,8 @@ def save(
     -------
     Path
         The file.  Parameters and buffers have the names of `model.state_dict()` there.  Of more
-        than 2 GiB, large arrays lie in a second file beside it, whose name ends in ".data".
+        than 2 GiB, large arrays lie in a second file beside it, which is named after its SHA-256:
+        a file never finds the numbers of another one.
 
     Raises
     ------
@@ -87,8 +92,9 @@ def save(
     )
     try:
         if sum(len(each.raw_data) for each in proto.graph.initializer) > MOST_BYTES:
-            _put_beside(proto, written)
-        replace_file(written, proto.SerializeToString(deterministic=True))
+            _save_in_two(proto, written)
+        else:
+            replace_file(written, proto.SerializeToString(deterministic=True))
         return target
     except OSError as error:
         got = error.strerror or error
@@ -191,9 +197,13 @@ def _renamed(call: Call, names: Sequence[str] | None) -> Any:
     return dict(zip(usual, given, strict=True))
 
 
-def _put_beside(proto: Any, path: Path) -> None:
-    """Large arrays into a second file, which is whole before the first one names it."""
-    beside, begin, parts = path.with_name(f"{path.name}.data"), 0, []
+def _save_in_two(proto: Any, path: Path) -> None:
+    """Large arrays into a second file, which is whole before the first one names it.
+
+    Its name is that of its content, so that between the two, and for ever if the process dies
+    there, the old file keeps its old numbers.  What that one had beside it is removed at the end.
+    """
+    begin, parts = 0, []
     for each in proto.graph.initializer:
         size = len(each.raw_data)
         if size < LARGE:
@@ -201,7 +211,35 @@ def _put_beside(proto: Any, path: Path) -> None:
         parts.append(each.raw_data)
         each.ClearField("raw_data")
         each.data_location = onnx.TensorProto.EXTERNAL
-        for key, value in (("location", beside.name), ("offset", begin), ("length", size)):
+        for key, value in (("location", ""), ("offset", begin), ("length", size)):
             each.external_data.add(key=key, value=str(value))
         begin += size
-    replace_file(beside, b"".join(parts))
+    data = b"".join(parts)
+    beside = path.with_name(f"{path.name}.{sha256(data).hexdigest()[:_DIGITS]}.data")
+    for each in proto.graph.initializer:
+        if len(each.external_data):
+            each.external_data[0].value = beside.name
+    was_there, old = beside.exists(), _beside(path)
+    try:
+        replace_file(beside, data)
+        replace_file(path, proto.SerializeToString(deterministic=True))
+    except BaseException:
+        if not was_there:
+            beside.unlink(missing_ok=True)
+        raise
+    for other in old - {beside}:
+        with suppress(OSError):
+            other.unlink()
+
+
+def _beside(path: Path) -> set[Path]:
+    """The second files of ours that the file of this name has, as far as it can be read."""
+    ours = re.compile(rf"{re.escape(path.name)}\.[0-9a-f]{{{_DIGITS}}}\.data")
+    try:
+        proto = onnx.load(path, load_external_data=False)
+    except Exception:  # none, or one of another format, which is about to be replaced
+        return set()
+    said = [
+        e.value for t in proto.graph.initializer for e in t.external_data if e.key == "location"
+    ]
+    return {path.with_name(name) for name in said if ours.fullmatch(name)}

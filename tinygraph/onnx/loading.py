@@ -165,7 +165,7 @@ def _load(path: Path, budget: Budget) -> OnnxModule:
     if len(tensors) < len(initializers) or "" in tensors:
         raise OnnxError("load", "initializers", "a name of its own for each", "one that is used")
     _own_statistics(graph, tensors)
-    functions = {(f.domain, f.name): f for f in model.functions}
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
     expansion = Expansion(functions, budget)
     program = Program(
         graph.node, versions(model.opset_import), [y.name for y in graph.output], expansion

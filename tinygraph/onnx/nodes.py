@@ -202,6 +202,22 @@ def axis_of(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
+def axes_of(axes: Iterable[int], ndim: int) -> list[int]:
+    """Axes counted from the front, each of them once."""
+    found = [axis_of(axis, ndim) for axis in axes]
+    if len({*found}) < len(found):
+        raise OnnxError("", "axes", "each of them once", found)
+    return found
+
+
+def of_axes(node: Node, name: str, count: int, usual: int) -> list[int]:
+    """An attribute of `count` numbers; where it is left out, the usual one for each."""
+    found = node[name] or [usual] * count
+    if len(found) != count:
+        raise node.refuse(name, f"{count} numbers", found)
+    return list(found)
+
+
 def take_memory(shape: Iterable[int]) -> tuple[int, ...]:
     """A shape that an input says, where an array of it may be made; else OnnxError."""
     sizes, count = tuple(int(n) for n in shape), 1

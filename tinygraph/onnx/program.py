@@ -14,6 +14,7 @@ import numpy as np
 
 from tinygraph.errors import OnnxError, TinygraphError
 from tinygraph.onnx import operators
+from tinygraph.onnx.attributes import require_attributes, require_opset
 from tinygraph.onnx.library import onnx
 from tinygraph.onnx.nodes import Entry, Node, UnmappedError, Value, call
 from tinygraph.onnx.reading import Budget, read_tensor
@@ -22,7 +23,7 @@ MOST_NODES = 50_000  # of a file, functions unfolded
 MOST_NESTED = 32  # functions within functions
 _KEPT = 16  # bodies of an operator, for different inputs
 
-Functions = Mapping[tuple[str, str], Any]  # those of the file, by domain and name
+Functions = Mapping[tuple[str, str, str], Any]  # of the file, by domain, name and overload
 
 
 class Expansion:
@@ -135,12 +136,16 @@ def read_node(
     )
     if why := operators.REFUSED.get((domain, node.kind)):
         raise node.refuse("operator", "one that computes tensors of numbers", why)
-    node.attributes |= _defaults(node.kind, version, domain)
+    given: dict[str, Any] = {}
     for attribute in proto.attribute:
         if not attribute.ref_attr_name:
-            node.attributes[attribute.name] = _attribute(node, attribute, expansion)
+            given[attribute.name] = _attribute(node, attribute, expansion)
         elif attribute.ref_attr_name in arguments:
-            node.attributes[attribute.name] = arguments[attribute.ref_attr_name]
+            given[attribute.name] = arguments[attribute.ref_attr_name]
+    node.attributes |= _defaults(node.kind, version, domain) | given
+    schema = _schema(node.kind, version, domain)
+    if domain == "" and schema and (domain, node.kind, proto.overload) not in expansion.functions:
+        require_attributes(node, schema, given)
     return node
 
 
@@ -197,7 +202,7 @@ def find(
     node: Node, proto: Any, opsets: Mapping[str, int], expansion: Expansion
 ) -> Callable[..., tuple[Value, ...]]:
     """A function of inputs and training mode: an importer, or the body of a function."""
-    local = expansion.functions.get((node.domain, node.kind))
+    local = expansion.functions.get((node.domain, node.kind, proto.overload))
     if local is not None:
         return _local(node, local, expansion)
     known = node.kind, node.version, node.domain
@@ -257,12 +262,23 @@ def _function(
 
 def versions(imports: Any) -> dict[str, int]:
     """The version of each domain; "ai.onnx" is the empty name."""
-    return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
+    found: dict[str, int] = {}
+    for each in imports:
+        domain = "" if each.domain == "ai.onnx" else each.domain
+        require_opset(domain, each.version)
+        if found.setdefault(domain, each.version) != each.version:
+            expected = f"one version of the domain {domain or 'ai.onnx'}"
+            raise OnnxError("load", "opset", expected, f"{found[domain]} and {each.version}")
+    return found
 
 
 def _local(node: Node, proto: Any, expansion: Expansion) -> _Called:
     """A function that the file defines."""
     arguments = {a.name: _attribute(node, a, expansion) for a in proto.attribute_proto}
+    declared = {*proto.attribute, *arguments}
+    if unknown := sorted(node.attributes.keys() - declared):
+        expected = f"attributes of the function: {', '.join(sorted(declared)) or 'none'}"
+        raise node.refuse("attribute", expected, repr(unknown[0]))
     opsets = versions(proto.opset_import)
     return _function(node, proto, arguments | node.attributes, opsets, expansion)
 

@@ -7,7 +7,7 @@ from typing import Any
 from tinygraph import ops
 from tinygraph.onnx.importers.shapes import padded
 from tinygraph.onnx.importers.spans import Span, same, spans, symmetric
-from tinygraph.onnx.nodes import Node, Value, importer, take_memory
+from tinygraph.onnx.nodes import Node, Value, importer, of_axes, take_memory
 from tinygraph.tensor import Tensor
 
 
@@ -72,14 +72,8 @@ def conv_transpose(node: Node, x: Value, w: Value, b: Value = None) -> Tensor:
     kernel = node["kernel_shape"]
     if kernel is not None and tuple(kernel) != w.shape[2:]:
         raise node.refuse("kernel_shape", f"{w.shape[2:]}, the shape of w", kernel)
-    stride, dilation = (tuple(node[name] or [1] * axes) for name in ("strides", "dilations"))
-    more = tuple(node["output_padding"] or [0] * axes)
-    settings = stride, dilation, more
-    if (
-        any(len(each) != axes for each in settings)
-        or min(*stride, *dilation, *(m + 1 for m in more)) < 1
-    ):
-        raise node.refuse("strides, dilations, output_padding", f"{axes} numbers", settings)
+    stride, dilation = (tuple(of_axes(node, name, axes, 1)) for name in ("strides", "dilations"))
+    more = tuple(of_axes(node, "output_padding", axes, 0))
     full = [
         s * (n - 1) + d * (k - 1) + 1
         for s, n, d, k in zip(stride, x.shape[2:], dilation, w.shape[2:], strict=True)
@@ -116,8 +110,13 @@ def _cut(
     if out is None and auto in ("SAME_UPPER", "SAME_LOWER"):
         out = [n * s for n, s in zip(image, stride, strict=True)]
     if out is None:
-        pads = node["pads"] or [0] * 2 * axes
+        pads = [0] * 2 * axes if auto == "VALID" else of_axes(node, "pads", 2 * axes, 0)
+        if min(pads) < 0:
+            raise node.refuse("pads", "0 or more", pads)
         return [(pads[i], pads[axes + i]) for i in range(axes)]
+    if len(out) not in (axes, axes + 2):  # some write those of samples and channels too
+        raise node.refuse("output_shape", f"{axes} sizes", out)
+    take_memory(out)
     cut = []
     for size, m, wanted in zip(full, more, out[-axes:], strict=True):
         total = size + m - wanted

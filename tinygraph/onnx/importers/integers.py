@@ -155,7 +155,7 @@ def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
     """Indices out of range have a row of the off value."""
     found, (count,) = array(indices), ints(array(depth).reshape(-1).astype(np.int64))
     off, on = array(values)
-    axis = node["axis"] % (found.ndim + 1)
+    axis = axis_of(node["axis"], found.ndim + 1)
     take_memory([*found.shape, count])
     whole = found.astype(np.int64)
     whole = np.expand_dims(np.where(whole < 0, whole + count, whole), axis)

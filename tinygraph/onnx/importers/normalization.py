@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.onnx.nodes import Node, Value, array, axis_of, cast, importer, tensor
+from tinygraph.onnx.nodes import Node, Value, array, axes_of, axis_of, cast, importer, tensor
 from tinygraph.tensor import Tensor
 
 
@@ -117,13 +117,13 @@ def rms_normalization(node: Node, x: Value, scale: Value) -> Tensor:
 def lp_normalization(node: Node, x: Value) -> Tensor:
     """x / its norm along an axis; 0 where the norm is."""
     axis = axis_of(-1 if node["axis"] is None else node["axis"], x.ndim)
-    norm = ops.norm(x, float(node["p"] or 2), axis, True)
+    norm = ops.norm(x, float(node["p"]), axis, True)
     return ops.div(x, ops.where(ops.equal(norm, 0.0), 1.0, norm))
 
 
 @importer("MeanVarianceNormalization")
 def mean_variance_normalization(node: Node, x: Value) -> Tensor:
-    axes = tuple([axis_of(a, x.ndim) for a in node["axes"] or (0, 2, 3)])
+    axes = tuple(axes_of(node["axes"] or (0, 2, 3), x.ndim))
     mean = ops.mean(x, axes, True)
     deviation = ops.sqrt(ops.sub(ops.mean(ops.square(x), axes, True), ops.square(mean)))
     return ops.div(ops.sub(x, mean), ops.add(deviation, 1e-9))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.onnx.nodes import Node, Value, array, importer, is_float, is_half, tensor
+from tinygraph.onnx.nodes import Node, Value, array, axis_of, importer, is_float, is_half, tensor
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -56,9 +56,11 @@ def _pair(kind: str, function: Callable[..., Tensor], in_numpy: Any, tensors: st
 
 
 def _aligned(node: Node, x: Value, y: Value) -> tuple[Value, Value]:
-    """Up to opset 6 the axes of y may begin at an axis of x that is named."""
+    """Up to opset 6 shapes differ only with broadcast=1; y may begin at an axis of x."""
+    if node["broadcast"] == 0 and x.shape != y.shape:
+        raise node.refuse("broadcast", f"1 for the shapes {x.shape} and {y.shape}", 0)
     if node["broadcast"] and y.ndim and (axis := node["axis"]) is not None:
-        behind = x.ndim - axis % max(x.ndim, 1) - y.ndim
+        behind = x.ndim - axis_of(axis, x.ndim) - y.ndim
         shape = (*y.shape, *[1] * max(behind, 0))
         y = ops.reshape(y, shape) if isinstance(y, Tensor) else y.reshape(shape)
     return x, y

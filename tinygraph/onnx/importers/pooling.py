@@ -10,7 +10,7 @@ import numpy as np
 from tinygraph import ops
 from tinygraph.onnx.importers.indexing import scattered
 from tinygraph.onnx.importers.spans import Span, spans, symmetric
-from tinygraph.onnx.nodes import Node, Value, array, importer, ints, tensor
+from tinygraph.onnx.nodes import Node, Value, array, importer, ints, of_axes, take_memory, tensor
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -110,12 +110,13 @@ def _steps(shape: list[int]) -> list[int]:
 def max_unpool(node: Node, x: Value, indices: Value, output_shape: Value = None) -> Value:
     """Elements back where they were the largest, 0 elsewhere."""
     axes = x.ndim - 2
-    strides, pads = node["strides"] or [1] * axes, node["pads"] or [0] * 2 * axes
+    strides, pads = of_axes(node, "strides", axes, 1), of_axes(node, "pads", 2 * axes, 0)
+    kernel = of_axes(node, "kernel_shape", axes, 1)
     image = [
-        (n - 1) * strides[i] - pads[i] - pads[axes + i] + node["kernel_shape"][i]
+        (n - 1) * strides[i] - pads[i] - pads[axes + i] + kernel[i]
         for i, n in enumerate(x.shape[2:])
     ]
-    shape = (*x.shape[:2], *image)
+    shape = take_memory((*x.shape[:2], *image))
     zeros = np.zeros(shape, x.dtype)
     targets = array(indices).reshape(-1)
     if targets.size and not 0 <= targets.min() <= targets.max() < zeros.size:
@@ -123,7 +124,7 @@ def max_unpool(node: Node, x: Value, indices: Value, output_shape: Value = None)
     y = scattered(tensor(zeros) if isinstance(x, Tensor) else zeros, targets, x, "none")
     if output_shape is None:
         return y
-    sizes = ints(output_shape)
+    sizes = take_memory(ints(output_shape))
     widths = tuple([(0, n - m) for n, m in zip(sizes, shape, strict=True)])
     return ops.pad(y, widths) if isinstance(y, Tensor) else np.pad(array(y), widths)
 

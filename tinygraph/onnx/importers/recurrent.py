@@ -36,6 +36,8 @@ _ACTIVATIONS: dict[str, Callable[[Tensor, Any, Any], Tensor]] = {
         ops.add(ops.mul(x, 0.2 if a is None else a), 0.5 if b is None else b), 0.0, 1.0
     ),
 }
+_WITH_BETA = ("affine", "hardsigmoid", "scaledtanh")
+_WITH_ALPHA = ("elu", "leakyrelu", "thresholdedrelu", *_WITH_BETA)
 
 
 class Layer(NamedTuple):
@@ -72,11 +74,14 @@ def recurrent(
     steps, samples, directions = x.shape[0], x.shape[1], w.shape[0]
     if directions != (2 if node["direction"] == "bidirectional" else 1):
         raise node.refuse("w", f"{node['direction']} weights", w.shape)
+    _require_shapes(node, samples, x, (w, r, b, h0, c0, p))
     sizes = None if lengths is None else array(lengths).astype(np.int64)
     if sizes is not None and (sizes.shape != (samples,) or np.all(sizes == steps)):
         if sizes.shape != (samples,):
             raise node.refuse("sequence_lens", f"{samples} numbers", sizes.shape)
         sizes = None
+    if sizes is not None and not np.all((sizes >= 0) & (sizes <= steps)):
+        raise node.refuse("sequence_lens", f"0 to {steps} steps", sizes.tolist())
     runs = []
     for d in range(directions):
         backwards = node["direction"] == "reverse" or d == 1
@@ -89,16 +94,34 @@ def recurrent(
     return y, *last
 
 
+def _require_shapes(node: Node, samples: int, x: Tensor, given: Any) -> None:
+    """Weights, biases and states have the sizes that the file and the input say."""
+    gates, directions = len(_ORDER[node.kind]), given[0].shape[0]
+    hidden = node["hidden_size"] or given[1].shape[-1]
+    rows, state = gates * hidden, (directions, samples, hidden)
+    wanted: dict[str, tuple[int, ...]] = {
+        "W": (directions, rows, x.shape[-1]),
+        "R": (directions, rows, hidden),
+        "B": (directions, 2 * rows),
+        "initial_h": state,
+        "initial_c": state,
+        "P": (directions, 3 * hidden),
+    }
+    for (name, shape), value in zip(wanted.items(), given, strict=True):
+        if value is not None and tuple(value.shape) != shape:
+            expected = f"{shape}, {gates} gates of {hidden}"
+            raise node.refuse(name, expected, tuple(value.shape))
+    if node["clip"] is not None and not node["clip"] > 0:
+        raise node.refuse("clip", "a number above 0", node["clip"])
+
+
 def _layer(node: Node, d: int, samples: int, x: Tensor, given: Any) -> Layer:
     w, r, b, h0, c0, p = given
-    hidden = r.shape[-1]
-    gates = len(_ORDER[node.kind])
-    if w.shape[1] != gates * hidden or r.shape[1] != gates * hidden:
-        raise node.refuse("w, r", f"{gates} gates of {hidden}", f"{w.shape}, {r.shape}")
+    hidden, gates = r.shape[-1], len(_ORDER[node.kind])
     zeros = tensor(np.zeros((samples, hidden), x.dtype))
-    names = tuple([n.lower() for n in node["activations"] or ()])
+    functions = _activations(node, w.shape[0])
     each = len(_USUAL[node.kind])
-    names = names[d * each : (d + 1) * each] or _USUAL[node.kind]
+    names = tuple([name for name, _ in functions[d * each : (d + 1) * each]])
     return Layer(
         w[d],
         r[d],
@@ -107,22 +130,36 @@ def _layer(node: Node, d: int, samples: int, x: Tensor, given: Any) -> Layer:
         zeros if h0 is None else h0[d],
         (zeros if c0 is None else c0[d]) if node.kind == "LSTM" else None,
         None if p is None else p[d],
-        _activations(node, names, d * each),
+        [function for _, function in functions[d * each : (d + 1) * each]],
         names,
     )
 
 
-def _activations(
-    node: Node, names: tuple[str, ...], first: int
-) -> list[Callable[[Tensor], Tensor]]:
-    """Functions with their alpha and beta, which stand in lists of those that have any."""
+def _activations(node: Node, directions: int) -> list[tuple[str, Callable[[Tensor], Tensor]]]:
+    """The functions of all directions, each with its name.
+
+    Those that have an alpha or a beta take the next one of their list, as the standard says.
+    """
+    usual = _USUAL[node.kind] * directions
+    names = [name.lower() for name in node["activations"] or usual]
+    if node.kind == "RNN" and directions == 1 and names == ["tanh", "tanh"]:
+        names = ["tanh"]  # the default is one for two directions
+    if len(names) != len(usual):
+        raise node.refuse("activations", f"{len(usual)} names", node["activations"])
+    lists = [list(node[f"activation_{which}"] or ()) for which in ("alpha", "beta")]
     found = []
-    alphas, betas = node["activation_alpha"] or [], node["activation_beta"] or []
-    for i, name in enumerate(names, first):
+    for name in names:
         if name not in _ACTIVATIONS:
             raise node.refuse("activations", f"some of {sorted(_ACTIVATIONS)}", name)
-        a, b = (list_[i] if i < len(list_) else None for list_ in (alphas, betas))
-        found.append(_bound(_ACTIVATIONS[name], a, b))
+        takes = name in _WITH_ALPHA, name in _WITH_BETA
+        a, b = (
+            each.pop(0) if has and each else None for has, each in zip(takes, lists, strict=True)
+        )
+        found.append((name, _bound(_ACTIVATIONS[name], a, b)))
+    for which, left in zip(("alpha", "beta"), lists, strict=True):
+        if left:
+            expected = f"as many as functions with {which}"
+            raise node.refuse(f"activation_{which}", expected, f"{len(left)} more")
     return found
 
 

@@ -13,6 +13,7 @@ from tinygraph.onnx.nodes import (
     Node,
     Value,
     array,
+    axes_of,
     axis_of,
     importer,
     ints,
@@ -113,7 +114,7 @@ def _reduction(kind: str, function: Callable[..., Tensor], in_numpy: Callable[..
         named = node["axes"] if axes is None else ints(axes)
         if not named and node["noop_with_empty_axes"]:
             return x
-        over = tuple([axis_of(a, x.ndim) for a in named or range(x.ndim)])
+        over = tuple(axes_of(named or range(x.ndim), x.ndim))
         keep = bool(node["keepdims"])
         if x.dtype not in (np.float32, np.float64):
             found = array(x)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.onnx.nodes import Node, Value, array, axis_of, importer, ints, take_memory
+from tinygraph.onnx.nodes import Node, Value, array, axes_of, importer, ints, take_memory
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -54,7 +54,7 @@ def resize(
 ) -> Value:
     if node.version < 11:  # data and scales; as Upsample
         return upsample(node, x, roi)
-    named = [axis_of(a, x.ndim) for a in node["axes"] or range(x.ndim)]
+    named = axes_of(node["axes"] or range(x.ndim), x.ndim)
     factors = None if scales is None or not array(scales).size else array(scales).tolist()
     wanted = None if sizes is None or not array(sizes).size else ints(sizes)
     if (factors is None) == (wanted is None):

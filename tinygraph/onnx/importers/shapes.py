@@ -13,10 +13,12 @@ from tinygraph.onnx.nodes import (
     Node,
     Value,
     array,
+    axes_of,
     axis_of,
     importer,
     ints,
     is_float,
+    of_axes,
     take_memory,
     tensor,
 )
@@ -33,7 +35,10 @@ def held(x: Value) -> bool:
 def reshape(node: Node, x: Value, shape: Value = None) -> Value:
     """A 0 stands for the size that is there, but for allowzero=1."""
     sizes = list(node["shape"]) if shape is None else ints(shape)
-    if not node["allowzero"]:
+    if node["allowzero"]:
+        if 0 in sizes and -1 in sizes:
+            raise node.refuse("shape", "a 0 or a -1 with allowzero=1", sizes)
+    else:
         sizes = [x.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
     return moved(x, tuple(sizes))
 
@@ -101,7 +106,9 @@ def expand(node: Node, x: Value, shape: Value) -> Value:
 def tile(node: Node, x: Value, repeats: Value, axis: Value = None) -> Value:
     counts = ints(repeats)
     if axis is not None:  # up to opset 5
-        (place,) = ints(axis)
+        (place,) = axes_of(ints(axis), x.ndim)
+        if len(counts) != 1:
+            raise node.refuse("tiles", "one number", counts)
         counts = [counts[0] if a == place else 1 for a in range(x.ndim)]
     if len(counts) != x.ndim:
         raise node.refuse("repeats", f"{x.ndim} numbers", counts)
@@ -124,7 +131,11 @@ def split(node: Node, x: Value, sizes: Value = None) -> Any:
     """Sizes are given, or the axis falls into that many parts, the last one smaller."""
     axis = axis_of(node["axis"] or 0, x.ndim)
     given = node["split"] if sizes is None else ints(sizes)
-    size, count = x.shape[axis], node["num_outputs"] or len(node.outputs)
+    size, count = x.shape[axis], len(node.outputs)
+    if node["num_outputs"] not in (None, count):
+        raise node.refuse("num_outputs", f"{count}, as there are outputs", node["num_outputs"])
+    if given and len(given) != count:
+        raise node.refuse("split", f"{count} sizes, as there are outputs", given)
     if not given:
         part = -(-size // count)
         if node["num_outputs"] is None and size % count:
@@ -153,8 +164,7 @@ def cut(
     over = list(range(len(first))) if over is None else over
     by = [1] * len(first) if steps is None else ints(steps)
     index: list[Any] = [slice(None)] * x.ndim
-    for a, start, end, step in zip(over, first, last, by, strict=True):
-        axis = axis_of(a, x.ndim)
+    for axis, start, end, step in zip(axes_of(over, x.ndim), first, last, by, strict=True):
         index[axis] = _range(start, end, step, x.shape[axis])
     return x[tuple(index)] if held(x) else array(x)[tuple(index)]
 
@@ -179,7 +189,7 @@ _MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wr
 def pad(node: Node, x: Value, pads: Value = None, value: Value = None, axes: Value = None) -> Value:
     """Up to opset 10 the numbers are attributes, called paddings in opset 1; below 0 they cut."""
     numbers = (node["pads"] or node["paddings"]) if pads is None else ints(pads)
-    over = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in ints(axes)]
+    over = list(range(x.ndim)) if axes is None else axes_of(ints(axes), x.ndim)
     if len(numbers) != 2 * len(over):
         raise node.refuse("pads", f"{2 * len(over)} numbers", numbers)
     mode = node["mode"] or "constant"
@@ -274,12 +284,16 @@ def col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
     sizes, kernel = ints(image), ints(block)
     take_memory([*x.shape[:2], *sizes])
     axes = len(sizes)
-    strides, dilations = node["strides"] or [1] * axes, node["dilations"] or [1] * axes
-    pads = node["pads"] or [0] * 2 * axes
+    strides, dilations = (of_axes(node, name, axes, 1) for name in ("strides", "dilations"))
+    pads = of_axes(node, "pads", 2 * axes, 0)
+    if len(kernel) != axes or min(*kernel, *sizes) < 1 or min(pads) < 0:
+        expected = f"{axes} sizes of 1 or more, and pads of 0 or more"
+        raise node.refuse("image_shape, block_shape, pads", expected, (sizes, kernel, pads))
     if axes == 2 and pads[:2] == pads[2:]:
         pair = tuple(sizes), tuple(kernel), tuple(strides), tuple(pads[:2]), tuple(dilations)
         return ops.col2im(x, *pair)  # type: ignore[arg-type]
     wide = [n + pads[i] + pads[axes + i] for i, n in enumerate(sizes)]
+    take_memory([*x.shape[:2], *wide])
     places = np.arange(math.prod(wide)).reshape(wide)
     for i in range(axes):  # (K..., O...) positions of each column's elements
         d, s, k = dilations[i], strides[i], kernel[i]
