@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import types
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -271,3 +272,68 @@ def test_a_file_that_an_earlier_version_sealed_is_read_and_checked(tmp_path):
     path.write_bytes(whole[:-1] + b"\x01")
     with pytest.raises(CheckpointError, match="damaged or changed"):
         tg.training.load_arrays(path)
+
+
+# ---- what would make a file that nothing can read ------------------------------------------------
+
+X = np.arange(3, dtype=np.float32)
+UNREADABLE = {
+    "the key of safetensors": ({"__metadata__": X}, r"obj\['__metadata__'\]"),
+    "half a surrogate": ({"\ud800": X}, r"obj\['.ud800'\]"),
+    "half a surrogate further down": ({"model": {"a\udfff": X}}, r"obj\['model'\]\['a.udfff'\]"),
+    "long floats": ({"x": X.astype(np.longdouble)}, r"obj\['x'\].*got (float|longdouble)"),
+    "long floats further down": ([1, X.astype("g")], r"obj\[1\]"),
+    "a long float": ({"a": np.longdouble(3)}, r"obj\['a'\]"),
+    "complex numbers": ({"x": X * 1j}, r"obj\['x'\]"),
+    "objects": ({"x": np.array([{}, 3], object)}, r"obj\['x'\]"),
+    "words": ({"x": np.array(["a", "b"])}, r"obj\['x'\]"),
+    "dates": ({"x": np.zeros(2, "M8[s]")}, r"obj\['x'\]"),
+    "records": ({"x": np.zeros(2, [("a", "f4")])}, r"obj\['x'\]"),
+    "5000 digits": ({"x": X, "n": [10**5000]}, r"obj\['n'\]\[0\].*up to 4300 digits"),
+    "5000 digits as a key": ({"x": X, "n": {-(10**4300): 1}}, r"obj\['n'\].*up to 4300 digits"),
+    "300 lists in one another": (
+        reduce(lambda inner, _: [inner], range(300), X),
+        "a nest that ends",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_nothing_could_read_is_refused_and_the_old_file_stays(name, tmp_path):
+    path = tg.save({"old": X}, tmp_path / "file.safetensors")
+    before = path.read_bytes()
+    obj, words = UNREADABLE[name]
+    with pytest.raises(ArgumentError, match=words):
+        tg.save(obj, path)
+    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"model": {"__metadata__": X}},
+        {"": X, "a\0b": X, "sha256": X, "0" * 64: X, '"sha256":"' + "0" * 64 + '"': X},
+        {"x": X.astype(np.float16), "y": X > 1, "z": X.astype("u8")},
+        {2: X, "2": X, True: 3, "a": "\ud800", "n": 10**4299},
+        reduce(lambda inner, _: [inner], range(150), X),
+        {"a/b": X, "a": {"b": X}, "a/b'": X},
+    ],
+)
+def test_what_looks_like_it_comes_back(obj, path):
+    found = tg.load(tg.save(obj, path))
+    if isinstance(obj, dict):
+        assert found.keys() == obj.keys()
+        found = {key: found[key] for key in obj}  # safetensors has an order of its own
+    assert same(found, obj)
+
+
+def test_other_byte_orders_are_written_in_that_of_the_format(path):
+    assert tg.load(tg.save({"x": X.astype(">f4")}, path))["x"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("bad", ["", "a\0b", "/"])
+def test_a_path_that_names_no_file(bad):
+    with pytest.raises(ArgumentError, match="the name of a file"):
+        tg.save({"x": X}, bad)
+    with pytest.raises((ArgumentError, CheckpointError), match="can be read|the name of a file"):
+        tg.load(bad)

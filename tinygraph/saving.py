@@ -26,12 +26,14 @@ import numpy as np
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.incoming import unmasked
 from tinygraph.paths import AnyPath, as_path
-from tinygraph.sealed import load_arrays, save_arrays
+from tinygraph.sealed import load_arrays, save_arrays, unnameable, unwritable
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
 _TAG = "$"  # the key of what stands for something that JSON has not
 _DOCUMENT = "tinygraph.document"
+_DEEPEST = 200  # dicts, lists and tuples in one another: what is written can be read from anywhere
+_LARGEST = 10**4300  # of an int: Python reads no longer ones
 _OF_TORCH = b"PK\x03\x04", b"\x80\x02"  # how torch.save begins a file: a zip, before 1.6 a pickle
 
 
@@ -54,7 +56,8 @@ def save(obj: Any, path: AnyPath) -> Path:
     Raises
     ------
     ArgumentError
-        There is something else in `obj`; the message says where.
+        There is something else in `obj`, or a key or a dtype of which nothing could read the file;
+        the message says where, and an old file is untouched.
     CheckpointError
         The file cannot be written: no right, disk full.
 
@@ -68,7 +71,12 @@ def save(obj: Any, path: AnyPath) -> Path:
     >>> model.load_state_dict(found["model"]), found["epoch"]
     (IncompatibleKeys(missing_keys=[], unexpected_keys=[]), 3)
     """
-    return save_arrays(as_path("save", "path", path), obj if _is_plain(obj) else packed(obj))
+    target = as_path("save", "path", path)
+    if _is_plain(obj):
+        for name, array in obj.items():
+            _require_readable((name,), name, array)
+        return save_arrays(target, obj)
+    return save_arrays(target, packed(obj))
 
 
 def load(path: AnyPath, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -128,7 +136,7 @@ def packed(obj: Any) -> dict[str, Array]:
     try:
         document = json.dumps(_packed(obj, (), arrays), allow_nan=False)
     except RecursionError:
-        raise _cannot((), "a nest that ends", "one that holds itself, or is too deep") from None
+        raise _too_deep(()) from None
     return {**arrays, _DOCUMENT: np.frombuffer(document.encode(), np.uint8)}
 
 
@@ -153,16 +161,28 @@ def _is_of_numbers(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
 
 
+def _require_readable(way: tuple[Any, ...], name: str, array: Any) -> None:
+    """Raise where nothing could read a file with this array under this name."""
+    if why := unnameable(name):
+        raise _cannot(way, "keys of which a file can have an array", why, "give it another key")
+    if why := unwritable(unmasked("save", name, array)):
+        raise _cannot(way, "an array that a file can hold", why, "convert it, or save its parts")
+
+
 def _packed(value: Any, way: tuple[Any, ...], arrays: dict[str, Array]) -> Any:
     """What the document holds for a value; the arrays below it are put into `arrays`."""
+    if len(way) > _DEEPEST:
+        raise _too_deep(way[:1])
     if isinstance(value, float) and not math.isfinite(value) and not isinstance(value, np.generic):
         return {_TAG: "float", "text": str(value)}  # JSON has no number for it
     if value is None or type(value) in (bool, int, float, str):
+        _require_short(value, way)
         return value
     if isinstance(value, Mapping):
         for key in value:
             if type(key) not in (bool, int, float, str):
                 raise _cannot(way, "keys of str, int, float or bool", f"{key!r}")
+            _require_short(key, way)
         items = [(key, _packed(x, (*way, key), arrays)) for key, x in value.items()]
         if all(isinstance(key, str) and key != _TAG for key in value):
             return dict(items)
@@ -177,6 +197,7 @@ def _packed(value: Any, way: tuple[Any, ...], arrays: dict[str, Array]) -> Any:
     name = "/".join(map(str, way)) or "value"
     while name in arrays or name == _DOCUMENT:
         name += "'"
+    _require_readable(way, name, array)
     arrays[name] = array
     return {_TAG: kind, "name": name}
 
@@ -193,9 +214,22 @@ def _as_array(value: Any) -> tuple[str, Any]:
     return "array" if isinstance(value, np.ndarray) else "", value
 
 
-def _cannot(way: tuple[Any, ...], expected: str, got: str) -> ArgumentError:
-    place = "obj" + "".join(f"[{key!r}]" for key in way)
-    way_out = "save state_dict() of modules and optimisers"
+def _require_short(number: Any, way: tuple[Any, ...]) -> None:
+    if type(number) is int and abs(number) >= _LARGEST:
+        raise _cannot(way, "ints of up to 4300 digits", "a longer one", "save it as a str in hex")
+
+
+def _too_deep(way: tuple[Any, ...]) -> ArgumentError:
+    return _cannot(way, "a nest that ends", "one that holds itself, or is too deep")
+
+
+def _cannot(
+    way: tuple[Any, ...],
+    expected: str,
+    got: str,
+    way_out: str = "save state_dict() of modules and optimisers",
+) -> ArgumentError:
+    place = "obj" + "".join(f"[{key!a}]" for key in way)
     return ArgumentError("save", place, expected, got, way_out)
 
 
@@ -232,7 +266,7 @@ def _is_of_torch(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(4).startswith(_OF_TORCH)
-    except OSError:
+    except (OSError, ValueError):
         return False  # who reads it says why
 
 

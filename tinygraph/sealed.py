@@ -22,13 +22,15 @@ import safetensors.numpy
 
 from tinygraph.disk import followed, reason, write_atomically
 from tinygraph.disk import writing as writing
-from tinygraph.errors import CheckpointError
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.incoming import unmasked
 from tinygraph.json_text import to_json
 from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
+_MOST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones
+_DTYPES = "bools, ints, or floats of 16 to 64 bits"
 _NAME = "tinygraph.sha256"
 # Of earlier versions, who called it "sha256", as others do: only looked for where one is needed.
 _SEAL = re.compile(rb'"(?:tinygraph\.)?sha256":"([0-9a-f]{64})"')
@@ -64,6 +66,8 @@ def save_arrays(path: AnyPath, arrays: Mapping[str, Any]) -> Path:
     ------
     CheckpointError
         The file cannot be written: no right, disk full.
+    ArgumentError
+        A name or a dtype of which nothing could read the file; an old file is untouched.
 
     Examples
     --------
@@ -74,14 +78,50 @@ def save_arrays(path: AnyPath, arrays: Mapping[str, Any]) -> Path:
     {'w': array([1., 2.])}
     """
     path = as_path("save_arrays", "path", path)
-    plain = {
-        name: np.array(unmasked("save", name, array), order="C") for name, array in arrays.items()
-    }
+    if not path.name:
+        raise ArgumentError("save", "path", "the name of a file", repr(str(path)))
+    if not isinstance(arrays, Mapping):
+        got = f"a {type(arrays).__name__}"
+        raise ArgumentError("save_arrays", "arrays", "a mapping from names to arrays", got)
+    plain = {}
+    for name, array in arrays.items():
+        if why := unnameable(name):
+            raise ArgumentError("save_arrays", f"arrays[{name!a}]", "a name in UTF-8", why)
+        try:
+            plain[str(name)] = np.array(unmasked("save", name, array), order="C")
+        except ValueError as error:
+            got = str(error).rstrip(".")
+            raise ArgumentError("save_arrays", f"arrays[{name!r}]", "an array", got) from None
+        if why := unwritable(plain[name]):
+            expected = f"an array of {_DTYPES}"
+            raise ArgumentError("save_arrays", f"arrays[{name!r}]", expected, why)
     blank = safetensors.numpy.save(plain, metadata={_NAME: _BLANK.decode()})
+    if (size := _header_size(path, blank)) > _MOST_HEADER:
+        expected = f"names that take up to {_MOST_HEADER:,} bytes with their shapes"
+        raise ArgumentError("save_arrays", "arrays", expected, f"{size:,}")
     place = _find_seal(path, blank)
     seal = hashlib.sha256(blank).hexdigest().encode()
     write_atomically(followed(path), blank[: place.start] + seal + blank[place.stop :])
     return path
+
+
+def unnameable(name: Any) -> str:
+    """Why a file that has an array of this name can be read by nothing; "" where it can."""
+    if not isinstance(name, str):
+        return f"a name of type {type(name).__name__}"
+    if name == "__metadata__":
+        return "a name that safetensors needs itself"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "half of a surrogate pair, which no text has"
+    return ""
+
+
+def unwritable(array: Any) -> str:
+    """Why a file with this array cannot be written, or not be read back; "" where it can."""
+    plain = array.dtype.kind in "fiub" and array.dtype.itemsize <= 8
+    return "" if plain or array.dtype == np.complex64 else str(array.dtype)
 
 
 def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
@@ -106,9 +146,10 @@ def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
     path = as_path("load_arrays", "path", path)
     try:
         data = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter of a name with NUL
+        got = reason(error) if isinstance(error, OSError) else error
         raise CheckpointError(
-            "load_arrays", str(path), "a file that can be read", reason(error), "check the path"
+            "load_arrays", str(path), "a file that can be read", got, "check the path"
         ) from None
     if sealed or (sealed is None and _TRACE.search(data, 8, 8 + _header_size(path, data))):
         _check_seal(path, data)

@@ -362,6 +362,11 @@ BAD = [
     ((nn.ReLU(), ONE), {"output_names": ["x"]}, "none of an input"),
     ((nn.ReLU(), ONE), {"batch": ["y"]}, "some of the inputs"),
     ((nn.ReLU(), ONE[:0]), {}, "at least one sample"),
+    ((nn.ReLU(), ONE), {"input_names": [""]}, "inputs and outputs with names"),
+    ((nn.ReLU(), ONE), {"output_names": [""]}, "inputs and outputs with names"),
+    ((nn.ReLU(), ONE), {"output_names": ["\ud800"]}, r"names that are text, got '.ud800'"),
+    ((nn.ReLU(), ONE), {"input_names": [3]}, "names that are text, got 3"),
+    ((nn.ModuleDict({"\ud800": nn.Linear(3, 2)}), ONE), {}, r"text, got '.ud800\.weight'"),
     ((lambda x: 3, ONE), {}, "Tensors, in tuples, lists or dicts"),
 ]
 

@@ -4,12 +4,15 @@ import errno
 import json
 import os
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+from tinygraph import sealed as sealed_files
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.training import RunFolder, environment, load_arrays, save_arrays
 
@@ -49,6 +52,43 @@ def test_sliced_and_transposed_arrays(tmp_path):
     loaded = load_arrays(save_arrays(tmp_path / "file", arrays))
     for name, array in arrays.items():
         np.testing.assert_array_equal(loaded[name], array)
+
+
+@pytest.mark.parametrize(
+    "arrays, words",
+    [
+        ({"__metadata__": [1.0]}, "a name that safetensors needs itself"),
+        ({"\ud800": [1.0]}, "surrogate"),
+        ({1: [1.0]}, "of type int"),
+        ({"a": np.longdouble(1)}, r"arrays\['a'\]: expected an array of"),
+        ({"a": object()}, "got object"),
+        ({"a": "text"}, "got <U4"),
+        ({"a": [[1], [1, 2]]}, "expected an array"),
+        ({"a": np.zeros(2, ml_dtypes.bfloat16)}, "got bfloat16"),  # could be written, and not read
+        ({"a": np.ma.array([1.0], mask=[True])}, "mask"),
+        ([[1.0]], "a mapping"),
+    ],
+    ids=lambda case: "" if isinstance(case, dict) else None,
+)
+def test_what_nothing_could_read_is_not_written(arrays, words, tmp_path):
+    path = save_arrays(tmp_path / "file", ARRAYS)
+    before = path.read_bytes()
+    with pytest.raises(ArgumentError, match=words):
+        save_arrays(path, arrays)
+    assert path.read_bytes() == before
+
+
+def test_a_header_that_safetensors_does_not_read_is_not_written(tmp_path, monkeypatch):
+    most = sealed_files._MOST_HEADER
+    (tmp_path / "long").write_bytes((most + 1).to_bytes(8, "little"))
+    os.truncate(tmp_path / "long", most + 9)
+    with pytest.raises(SafetensorError, match="(?i)header ?too ?large"):
+        load_file(tmp_path / "long")
+    monkeypatch.setattr(sealed_files, "_MOST_HEADER", 1000)
+    path = save_arrays(tmp_path / "file", ARRAYS)
+    with pytest.raises(ArgumentError, match="names that take up to 1,000 bytes"):
+        save_arrays(path, {"a" * 1000: [1.0]})
+    assert load_arrays(path).keys() == ARRAYS.keys()
 
 
 def test_every_flipped_byte_is_noticed(sealed, tmp_path):

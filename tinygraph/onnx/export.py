@@ -9,7 +9,7 @@ The file is of opset 20, which runtimes of 2024 and later read.  It is whole or 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,12 +18,14 @@ from typing import Any
 import tinygraph
 from tinygraph.disk import followed, replace_file
 from tinygraph.errors import OnnxError
+from tinygraph.nn.module import Module
 from tinygraph.onnx.batch import carrying, open_draft
 from tinygraph.onnx.drafts import Draft, draft
 from tinygraph.onnx.library import onnx
 from tinygraph.onnx.tracing import Call, call_of
 from tinygraph.onnx.writer import element_type
 from tinygraph.paths import AnyPath, as_path
+from tinygraph.sealed import unnameable
 from tinygraph.shapes import Array
 
 OPSET, IR = 20, 9  # of the operators, and of the file
@@ -128,6 +130,8 @@ def to_proto(
     >>> [(node.op_type, list(node.input)) for node in proto.graph.node]
     [('Gemm', ['x', 'weight', 'bias'])]
     """
+    for names in (input_names, output_names, *map(dict, _leaves(model))):
+        _require_names([names] if isinstance(names, str) else names or ())
     call = call_of(model, example, input_names)
     carried = carrying(call, batch)
     renamed = _renamed(call, output_names)
@@ -142,9 +146,25 @@ def to_proto(
     return proto
 
 
+def _leaves(model: Any) -> list[Any]:
+    """Parameters and buffers with their names, where the model has any."""
+    return [model.named_parameters(), model.named_buffers()] if isinstance(model, Module) else []
+
+
+def _require_names(names: Iterable[Any]) -> None:
+    """Raise for names that no file can have; those of parameters may be empty, as in a Module."""
+    for each in names:
+        if not isinstance(each, str) or unnameable(each):
+            way_out = "rename it"
+            raise OnnxError("tg.onnx.save", "names", "names that are text", ascii(each), way_out)
+
+
 def _proto(made: Draft, name: str) -> Any:
     """Operators, constants, inputs and outputs as a message."""
     helper = onnx.helper
+    if any(each == "" for each in (*made.inputs, *made.outputs)):
+        names = [*made.inputs, *made.outputs]
+        raise OnnxError("tg.onnx.save", "names", "inputs and outputs with names", names)
     inputs, outputs = (
         [
             helper.make_tensor_value_info(n, element_type(dtype), shape)
