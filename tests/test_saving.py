@@ -3,7 +3,9 @@
 import hashlib
 import json
 import math
+import os
 import sys
+import tracemalloc
 import types
 from functools import reduce
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import tinygraph as tg
+from tinygraph import free_memory
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.recipes.srcnn_network import model, read_network
 
@@ -314,7 +317,7 @@ def test_what_nothing_could_read_is_refused_and_the_old_file_stays(name, tmp_pat
         {"model": {"__metadata__": X}},
         {"": X, "a\0b": X, "sha256": X, "0" * 64: X, '"sha256":"' + "0" * 64 + '"': X},
         {"x": X.astype(np.float16), "y": X > 1, "z": X.astype("u8")},
-        {2: X, "2": X, True: 3, "a": "\ud800", "n": 10**4299},
+        {1: X, "1": X, 2.5: 3, "a": "\ud800", "n": 10**4299},
         reduce(lambda inner, _: [inner], range(150), X),
         {"a/b": X, "a": {"b": X}, "a/b'": X},
     ],
@@ -337,3 +340,54 @@ def test_a_path_that_names_no_file(bad):
         tg.save({"x": X}, bad)
     with pytest.raises((ArgumentError, CheckpointError), match="can be read|the name of a file"):
         tg.load(bad)
+
+
+# ---- sizes that files claim ----------------------------------------------------------------------
+
+
+def sparse(path, begin, size=2**36):
+    """A file of that length, of which only the beginning takes room on the disk."""
+    path.write_bytes(begin)
+    os.truncate(path, size)
+    return path
+
+
+def header(content):
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return len(data).to_bytes(8, "little") + data
+
+
+HUGE = {"x": {"dtype": "U8", "shape": [2**36 - 1000], "data_offsets": [0, 2**36 - 1000]}}
+SPARSE = {
+    "zeros": (b"", "a header"),
+    "a header beyond the file": ((2**40).to_bytes(8, "little"), "a header of up to"),
+    "a header of 2 GiB": ((2**31).to_bytes(8, "little"), "a header of up to"),
+    "no JSON": (header(b"x" * 100), "a header"),
+    "deep JSON": (header(b"[" * 100_000), "a header"),
+    "another length": (
+        header({"x": {"data_offsets": [0, 12]}}),
+        "as many bytes as its header says",
+    ),
+    "no offsets": (header({"x": {"data_offsets": ["a", None]}}), "a header"),
+    "its length": (header(json.dumps(HUGE).encode().ljust(992)), "there is memory for"),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_a_file_is_not_read_before_its_size_is_looked_at(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**30)
+    begin, words = SPARSE[name]
+    path = sparse(tmp_path / "file.safetensors", begin)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CheckpointError, match=words):
+            tg.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CheckpointError, match="Not a regular file"):
+        tg.load(tmp_path / "pipe")

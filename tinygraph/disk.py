@@ -20,7 +20,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from tinygraph.errors import CheckpointError
 
@@ -109,6 +109,24 @@ def open_to_append(path: Path) -> TextIO:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "A link, where a file of the run has to be", path) from None
+        raise
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file to read; OSError for a device, and for a pipe, at which one could wait for ever."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "A name with NUL", str(path))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
         raise
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.disk import open_regular
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.incoming import unmasked
 from tinygraph.paths import AnyPath, as_path
@@ -264,9 +265,9 @@ def _unpacked(entry: Any, arrays: dict[str, Array]) -> Any:
 
 def _is_of_torch(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(4).startswith(_OF_TORCH)
-    except (OSError, ValueError):
+    except OSError:
         return False  # who reads it says why
 
 

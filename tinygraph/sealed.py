@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import safetensors.numpy
 
-from tinygraph.disk import followed, reason, write_atomically
+from tinygraph.disk import followed, open_regular, reason, write_atomically
 from tinygraph.disk import writing as writing
 from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.free_memory import SMALL, too_large
 from tinygraph.incoming import unmasked
 from tinygraph.json_text import to_json
 from tinygraph.paths import AnyPath, as_path
@@ -145,11 +147,10 @@ def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
     """
     path = as_path("load_arrays", "path", path)
     try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:  # the latter of a name with NUL
-        got = reason(error) if isinstance(error, OSError) else error
+        data = _read(path)
+    except OSError as error:
         raise CheckpointError(
-            "load_arrays", str(path), "a file that can be read", got, "check the path"
+            "load_arrays", str(path), "a file that can be read", reason(error), "check the path"
         ) from None
     if sealed or (sealed is None and _TRACE.search(data, 8, 8 + _header_size(path, data))):
         _check_seal(path, data)
@@ -161,6 +162,41 @@ def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
         raise CheckpointError(
             "load_arrays", str(path), "a safetensors file of numbers", error
         ) from None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a file, if they are as many as its header says, and there is memory for them."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        begin = file.read(8)
+        header = int.from_bytes(begin, "little")
+        if size > SMALL and header <= min(size - 8, _MOST_HEADER):
+            begin += file.read(header)
+            said = _said_size(begin)
+            if said != size:
+                expected = "as many bytes as its header says, {said:,}" if said else "a header"
+                _refuse(path, expected.format(said=said), f"{size:,} bytes in all")
+        elif size > SMALL:
+            _refuse(path, f"a header of up to {_MOST_HEADER:,} bytes", f"one of {header:,}")
+        if why := too_large(2 * size):  # the file, and the arrays
+            _refuse(path, "a file that there is memory for, twice", why, "free some memory")
+        return begin + file.read()
+
+
+def _said_size(begin: bytes) -> int:
+    """How long a file is by its header; 0 where that is none."""
+    try:
+        header = json.loads(begin[8:])
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name[:2] != "__"]
+        return len(begin) + int(max(ends, default=0))
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return 0
+
+
+def _refuse(
+    path: Path, expected: str, got: str, way_out: str = "restore it from a copy"
+) -> NoReturn:
+    raise CheckpointError("load_arrays", str(path), expected, got, way_out)
 
 
 def _check_seal(path: Path, data: bytes) -> None:

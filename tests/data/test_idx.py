@@ -1,6 +1,7 @@
 """The idx reader, on hand-made bytes and on everything that can be wrong with a file."""
 
 import gzip
+import os
 import tracemalloc
 import zlib
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.idx_bytes import header, idx
+from tinygraph import free_memory
 from tinygraph.data import read_idx
 from tinygraph.errors import DatasetError
 
@@ -52,6 +54,24 @@ def test_every_truncation_is_refused(read, data):
         with pytest.raises(DatasetError, match="read_idx") as error:
             read(data[:length])
         assert "fetch it again" in str(error.value) or "idx file" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(0, 2**32 - 1, 2**32 - 1), (0, *[2**31] * 3), (2**32 - 1, 0), (1, 0, *[2**32 - 1] * 4)],
+)
+def test_sizes_that_no_array_has(read, sizes, monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**30)
+    with pytest.raises(DatasetError, match="read_idx: .*expected sizes that"):
+        read(header(0x08, *sizes))
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DatasetError, match="Not a regular file"):
+        read_idx(tmp_path / "pipe")
+    with pytest.raises(DatasetError, match="read_idx"):
+        read_idx("a\0b")
 
 
 @given(extra=st.binary(min_size=1, max_size=50))

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
+from tinygraph import free_memory
 from tinygraph.data import ArrayDataset, DataLoader, NpyDataset, Subset, TransformedDataset
 from tinygraph.data.workers import _JobPickler
 from tinygraph.errors import ArgumentError, DatasetError
@@ -253,6 +254,41 @@ def test_an_npz_file_is_refused(tmp_path):
     np.savez(tmp_path / "x.npz", IMAGES)
     with pytest.raises(DatasetError, match=r"x.npz: expected a \.npy file"):
         NpyDataset(tmp_path / "x.npz", tmp_path / "x.npz")
+
+
+def npy(header):
+    """The bytes of a .npy file of version 1.0 with this header, and 64 bytes of numbers."""
+    text = header.encode("latin-1").ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(64)
+
+
+HEADERS = {
+    "bools": "(True, 2)",
+    "floats": "(2.0, 2)",
+    "words": "('a',)",
+    "less than nothing": "(-1, 2)",
+    "more than numpy counts": "(0, 4294967295, 4294967295)",
+    "more bytes than there are": "(1099511627776,)",
+    "samples of no bytes without end": "(1099511627776, 0)",
+    "no tuple": "None",
+    "a dict": "{}",
+    "nested": "(" * 60,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_that_are_none(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**30)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {HEADERS[name]}, }}"
+    (tmp_path / "x.npy").write_bytes(npy(header))
+    with pytest.raises(DatasetError, match="x.npy: expected"):
+        NpyDataset(tmp_path / "x.npy", tmp_path / "x.npy")
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "x.npy")
+    with pytest.raises(DatasetError, match="Not a regular file"):
+        NpyDataset(tmp_path / "x.npy", tmp_path / "x.npy")
 
 
 @pytest.mark.parametrize("name", ["x.npy", "*.npy", "none/*.npy"])

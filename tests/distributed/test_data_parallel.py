@@ -1,6 +1,7 @@
 """data_parallel and trainings in shards: the same bits on any number of ranks."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -140,6 +141,27 @@ def test_numbers_of_samples_that_differ():
         parallel()()
     with pytest.raises(ArgumentError, match="at least 1 sample, got 0"):
         parallel()(X[:0], T[:0])
+
+
+@pytest.mark.parametrize("shards", [1025, 10**6, 2**31 - 1])
+def test_far_more_shards_than_samples(shards):
+    """Before anything of that size is made: one number for each shard would be 16 GiB."""
+    model = nn.Linear(3, 2)
+    tracemalloc.start()
+    try:
+        gradients = tg.distributed.data_parallel(learner(model), model, shards=shards)
+        with pytest.raises(ArgumentError, match=f"shards: expected at most 8.*got {shards}"):
+            gradients(np.ones((8, 3), np.float32), np.zeros(8, np.int64))
+        loader = tg.data.DataLoader(tg.data.ArrayDataset(np.ones((40, 3), "f4"), [0] * 40), 16)
+        sgd = tg.optim.SGD(model.parameters(), lr=0.1)
+        trainer = tg.training.Trainer(model, sgd, tg.cross_entropy, shards=shards, progress=False)
+        with pytest.raises(ArgumentError, match=f"shards: expected at most 16.*got {shards}"):
+            trainer.fit(loader)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+    trainer = tg.training.Trainer(model, sgd, tg.cross_entropy, shards=16, progress=False)
+    trainer.fit(loader)  # the last batch has 8
 
 
 @pytest.mark.parametrize("shards", [0, -1, 1.5, "2"])

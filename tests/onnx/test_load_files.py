@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 import tinygraph as tg
 from tests.onnx import mutated
 from tests.onnx.models import FLOAT, INT64, model, node, numbers, perceptron, save
+from tinygraph import free_memory
 from tinygraph.errors import OnnxError
 
 
@@ -119,6 +120,120 @@ def test_sizes_that_are_computed(kind, tmp_path):
     )
     network = tg.onnx.load(save(made, tmp_path / "model.onnx"))
     with pytest.raises(OnnxError, match=rf"{kind} .*at most"):
+        network(numbers(1))
+
+
+HUGE = 2**40
+ROI = {"v": [[0.0, 0.0, 1.0, 1.0]]}
+CLAIMS = {
+    "Split": ([node("Split", ["x"], ["y"], num_outputs=HUGE)], [2], {}),
+    "OneHot": ([node("OneHot", ["i", "n", "v"], ["y"])], [2], {"n": HUGE, "v": [0.0, 1.0]}),
+    "Pad": ([node("Pad", ["x", "p"], ["y"])], [2], {"p": [0, HUGE]}),
+    "Resize": ([node("Resize", ["x", "", "", "p"], ["y"])], [2], {"p": [HUGE]}),
+    "scales": ([node("Resize", ["x", "", "v"], ["y"])], [2], {"v": [1e12]}),
+    "strides of MaxUnpool": (
+        [node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2, 2], strides=[HUGE, 1])],
+        [1, 1, 2, 2],
+        {},
+    ),
+    "output_shape of MaxUnpool": (
+        [node("MaxUnpool", ["x", "i", "p"], ["y"], kernel_shape=[1, 1])],
+        [1, 1, 2, 2],
+        {"p": [1, 1, HUGE, 2]},
+    ),
+    "Col2Im": ([node("Col2Im", ["x", "p", "q"], ["y"])], [1, 4, 1], {"p": [HUGE, 2], "q": [2, 2]}),
+    "strides": ([node("ConvTranspose", ["x", "x"], ["y"], strides=[HUGE, 1])], [1, 1, 2, 2], {}),
+    "output_shape": (
+        [node("ConvTranspose", ["x", "x"], ["y"], output_shape=[HUGE, 2])],
+        [1, 1, 2, 2],
+        {},
+    ),
+    "MaxPool": (
+        [node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], pads=[HUGE, 0, HUGE, 0])],
+        [1, 1, 2, 2],
+        {},
+    ),
+    "CenterCropPad": ([node("CenterCropPad", ["x", "p"], ["y"])], [2], {"p": [HUGE]}),
+    "HannWindow": ([node("HannWindow", ["n"], ["y"])], [2], {"n": HUGE}),
+    "AffineGrid": ([node("AffineGrid", ["x", "p"], ["y"])], [1, 2, 3], {"p": [1, 1, HUGE, 2]}),
+    "DFT": ([node("DFT", ["x", "n"], ["y"])], [1, 4, 1], {"n": HUGE}),
+    "STFT": ([node("STFT", ["x", "n", "", "m"], ["y"])], [1, 4, 1], {"n": 1, "m": HUGE}),
+    "a step of 0": ([node("STFT", ["x", "n", "", "m"], ["y"])], [1, 4, 1], {"n": 0, "m": 2}),
+    "MelWeightMatrix": (
+        [node("MelWeightMatrix", ["n", "m", "m", "v", "w"], ["y"])],
+        [2],
+        {"n": HUGE, "m": 16, "v": 1.0, "w": 8.0},
+    ),
+    "RoiAlign": (
+        [node("RoiAlign", ["x", "v", "i"], ["y"], output_height=HUGE)],
+        [1, 1, 4, 4],
+        ROI,
+    ),
+    "sampling_ratio": (
+        [node("RoiAlign", ["x", "v", "i"], ["y"], sampling_ratio=2**31 - 1)],
+        [1, 1, 4, 4],
+        ROI,
+    ),
+    "DeformConv": (
+        [node("DeformConv", ["x", "x", "x"], ["y"], pads=[HUGE, 0, HUGE, 0])],
+        [1, 1, 2, 2],
+        {},
+    ),
+    "TfIdfVectorizer": (
+        [
+            node(
+                "TfIdfVectorizer",
+                ["i"],
+                ["y"],
+                mode="TF",
+                min_gram_length=1,
+                max_gram_length=1,
+                max_skip_count=0,
+                ngram_counts=[0],
+                ngram_indexes=[HUGE],
+                pool_int64s=[1],
+            )
+        ],
+        [2],
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_sizes_that_an_operator_claims(name, tmp_path):
+    nodes, shape, given = CLAIMS[name]
+    values = {n: np.array(v, np.float32 if n in "vw" else np.int64) for n, v in given.items()}
+    if "i" in nodes[0].input:
+        one_each = nodes[0].op_type == "RoiAlign"
+        values["i"] = np.zeros([1] if one_each else shape, np.int64)
+    made = model(
+        [*nodes, node("Shape", ["x"], ["z"])],
+        {"x": (FLOAT, shape)},
+        {"y": (FLOAT, None), "z": (INT64, None)},
+        values,
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(OnnxError) as error, tg.no_grad():
+            tg.onnx.load(save(made, tmp_path / "model.onnx"))(numbers(*shape))
+        inner = {"CenterCropPad": "Pad", "HannWindow": "Range"}.get(name, nodes[0].op_type)
+        assert str(error.value).startswith(inner)  # a body is told by its own operators
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_size_is_held_against_the_memory_that_is_free(tmp_path, monkeypatch):
+    made = model(
+        [node("ConstantOfShape", ["size"], ["y"]), node("Shape", ["x"], ["z"])],
+        {"x": (FLOAT, [1])},
+        {"y": (FLOAT, None), "z": (INT64, None)},
+        {"size": np.array([2**28])},
+    )
+    network = tg.onnx.load(save(made, tmp_path / "model.onnx"))
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**29)
+    with pytest.raises(OnnxError, match=r"ConstantOfShape.*memory for.*536,870,912 are free"):
         network(numbers(1))
 
 

@@ -8,9 +8,10 @@ from typing import Any, Literal, Optional, TypedDict
 import numpy as np
 import pytest
 
-from tinygraph import recipes
+import tinygraph as tg
+from tinygraph import free_memory, recipes
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.recipes import settings
 from tinygraph.recipes.settings import Count, Positive, Share, fit, read_setting, type_of
 
@@ -203,3 +204,28 @@ def test_a_file_that_is_absent_is_named(command, capsys, tmp_path):
     assert main([command, str(path)]) == 2
     expected = f"recipe: {path}: expected a Python file, got no such file"
     assert expected in capsys.readouterr().err
+
+
+def test_sizes_are_held_against_what_there_is(tmp_path, capsys):
+    for shards in ("17", "1000000", "2147483647"):
+        given = ["--set", "data=digits", "--set", "batch_size=16", "--shards", shards]
+        assert main(["train", "numba_cnn", *given, "--run", str(tmp_path / "run")]) == 2
+        error = capsys.readouterr().err
+        assert f"shards: expected at most 16, the samples of a batch, got {shards}" in error
+    assert not (tmp_path / "run").exists()
+    for name, setting in (
+        ("char_gpt", "layers"),
+        ("lstm_text", "layers"),
+        ("vgg224", "convolutions"),
+    ):
+        with pytest.raises(
+            ArgumentError, match=f"{setting}: expected a whole number from 1 to 1000"
+        ):
+            recipes.get(name).settings({setting: 2**31 - 1})
+
+
+def test_a_layer_larger_than_the_memory_is_refused_before_it_is_filled(monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**28)
+    with pytest.raises(DeviceError, match=r"memory for.*268,435,456 are free"):
+        tg.nn.Linear(2**13, 2**12)
+    assert tg.nn.Linear(2**10, 2**10).weight.shape == (2**10, 2**10)

@@ -73,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TinygraphError as error:
         return _fail(str(error), 1)
     except MemoryError as error:
-        way_out = "a smaller --batch-size or fewer --filters need less"
+        way_out = "free some memory"
+        if command in ("train", "resume"):
+            way_out = "a smaller --batch-size or fewer --filters need less"
         return _fail(f"not enough memory. {error}. Way out: {way_out}", 1)
     except BrokenPipeError:  # the reader of stdout has gone, as in `tinygraph ... | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

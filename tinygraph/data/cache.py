@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import warnings
 import zipfile
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
-from tinygraph.disk import replace_file
+from tinygraph.disk import open_regular, replace_file
 from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.free_memory import too_large
 from tinygraph.json_text import to_json
 from tinygraph.paths import AnyPath, as_path
 
@@ -160,7 +162,10 @@ def _packed(dataset: ArrayDataset, settings: str) -> bytes:
 def _read(path: Path, wanted: str) -> ArrayDataset:
     """The dataset of a valid cache; FileNotFoundError where there is none, _Stale otherwise."""
     try:
-        content = memoryview(path.read_bytes())
+        with open_regular(path) as file:
+            if why := too_large(3 * os.fstat(file.fileno()).st_size):
+                raise _Stale(f"its arrays are larger than the memory that is free: {why}")
+            content = memoryview(file.read())
         packed, digest = content[:-_DIGEST], content[-_DIGEST:]
         if hashlib.sha256(packed).digest() != digest:
             raise _Stale("its SHA-256 is another: it is damaged")
@@ -181,6 +186,9 @@ def _read(path: Path, wanted: str) -> ArrayDataset:
         TypeError,
         AttributeError,
         EOFError,
+        MemoryError,
+        RecursionError,
+        OverflowError,
         zipfile.BadZipFile,
     ) as error:
         raise _Stale(f"it cannot be read ({error})") from None

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from tinygraph.disk import open_regular
 from tinygraph.errors import DatasetError, install
 from tinygraph.paths import AnyPath, as_path
 
@@ -77,7 +78,7 @@ def opened(op: str, path: Path) -> Iterator[BinaryIO]:
     Its first bytes tell whether it is compressed; its name does not matter.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             compressed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             if compressed:

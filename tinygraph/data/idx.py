@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tinygraph.data.files import fault, opened
+from tinygraph.free_memory import too_large
 from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array, Shape
 
@@ -71,12 +72,23 @@ def read_idx(path: AnyPath, max_bytes: int = 1 << 31) -> Array:
                 f"a header that declares {declared}, shape {shape}",
                 "pass a larger max_bytes if that is meant",
             )
+        _require_room(path, dtype, shape)
         data = _read_at_most(stream, declared + 1)
     if len(data) != declared:
         found = f"only {len(data)}: it is truncated" if len(data) < declared else "more than that"
         raise fault("read_idx", path, f"{declared} bytes of elements for shape {shape}", found)
     array = np.frombuffer(data, dtype).reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _require_room(path: Path, dtype: np.dtype, shape: Shape) -> None:
+    """Raise where numpy has no array of such a shape, or nothing has room for it."""
+    most = math.prod(max(n, 1) for n in shape) * dtype.itemsize
+    if most >= 1 << 63:
+        raise fault("read_idx", path, "sizes that an array can have", f"shape {shape}")
+    taken = max(2 * math.prod(shape) * dtype.itemsize, 8 * shape[0])
+    if why := too_large(taken):
+        raise fault("read_idx", path, "sizes that there is memory for", f"shape {shape}: {why}")
 
 
 def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:

@@ -21,7 +21,9 @@ import numpy as np
 
 from tinygraph.data.dataset import BatchedDataset, Samples, chosen
 from tinygraph.data.files import fault
+from tinygraph.disk import open_regular
 from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.free_memory import too_large
 from tinygraph.paths import AnyPath, as_path
 from tinygraph.shapes import Array
 
@@ -128,15 +130,18 @@ class _File(NamedTuple):
     def open(cls, path: Path) -> _File:
         """What the header says, or DatasetError."""
         try:
-            with path.open("rb") as stream:
+            with open_regular(path) as stream:
                 state = _state(stream)
                 array: Any = np.lib.format.open_memmap(path, mode="r")  # checks the length too
                 header = stream.read(array.offset)
-        except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
-            expected = "a .npy file of an array of numbers, whole"
-            raise fault(_NAME, path, expected, f"{error}".rstrip("."), "np.save it again") from None
+        except Exception as error:  # numpy reads a header as Python: of anything, anything comes
+            expected, got = "a .npy file of an array of numbers, whole", f"{error}".rstrip(".")
+            got = got or type(error).__name__
+            raise fault(_NAME, path, expected, got, "np.save it again") from None
         if not array.ndim:
             raise fault(_NAME, path, "at least one axis", "none", "save an array (N, ...)")
+        if why := too_large(8 * len(array)):
+            raise fault(_NAME, path, "as many samples as there is memory for indices", why)
         if not array.flags.c_contiguous:
             way_out = "np.save(path, np.ascontiguousarray(array))"
             raise fault(_NAME, path, "samples that lie one after the other", "columns", way_out)

@@ -32,7 +32,7 @@ from tinygraph.distributed.flat import Flat
 from tinygraph.distributed.head import Found, Head, Returned
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.overlap import Overlap, buckets_of
-from tinygraph.distributed.shards import Part, Shard, parts_of, rows_of
+from tinygraph.distributed.shards import Part, Shard, parts_of, require_few, rows_of
 from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.optim.members import listed
 from tinygraph.random import default_generator
@@ -170,7 +170,6 @@ class DataParallel:
             expected = f"as many as ranks, {size}, where a layer needs all of them for each batch"
             raise ArgumentError("data_parallel", "shards", expected, self.shards, "leave it out")
         self._known = set(self.leaves)
-        self._head = Head(self.world, self.shards, len(self.leaves), len(self.buffers))
         floats = [buffer for buffer in self.buffers if buffer.dtype.kind == "f"]
         kinds = dict.fromkeys((x.dtype, x.device) for x in (*added, *floats))
         if size > 1 and self.world.name != "NCCL" and any(not place.on_host for _, place in kinds):
@@ -214,6 +213,8 @@ class DataParallel:
             expected = f"at least {least} sample{'s, one for each rank' if least > 1 else ''}"
             way_out = "drop_last=True leaves a smaller last batch out"
             raise ArgumentError("data_parallel", "batch", expected, own.samples, way_out)
+        require_few(self.shards, own.samples, self.world.size)
+        self._head = Head(self.world, self.shards, len(self.leaves), len(self.buffers))
         draws, kept = default_generator.state_dict(), [_copy(x) for x in self.buffers]
         self._before = draws, kept
         failure: Exception | None = None

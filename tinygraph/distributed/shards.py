@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.distributed.tree_sum import share
-from tinygraph.errors import GraphError
+from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import Runner
+
+MOST_EMPTY = 1024  # shards, where a batch has fewer samples
 
 
 class Part(NamedTuple):
@@ -57,6 +59,13 @@ def parts_of(samples: int, shards: int, rank: int = 0, size: int = 1) -> list[Pa
     """
     own = range(*share(shards, rank, size))
     return [Part(shard, *share(samples, shard, shards), samples) for shard in own]
+
+
+def require_few(shards: int, samples: int, ranks: int) -> None:
+    """ArgumentError for many more shards than samples.  A last batch may have fewer than shards."""
+    if shards > max(samples, MOST_EMPTY, 2 * ranks):
+        expected = f"at most {samples}, the samples of a batch"
+        raise ArgumentError("data_parallel", "shards", expected, shards, "fewer shards")
 
 
 class Shard(Runner):

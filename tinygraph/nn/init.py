@@ -21,7 +21,8 @@ import numpy as np
 
 from tinygraph.checks import number, one_of
 from tinygraph.copies import refuse_read_only
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.free_memory import too_large
 from tinygraph.incoming import unmasked
 from tinygraph.lazy import lazy
 from tinygraph.random import Generator, default_generator, uniform
@@ -243,6 +244,9 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
         )
     if tensor.dtype.kind != "f":
         raise DtypeError(op, "tensor", "a float dtype", tensor.dtype)
+    if tensor.device.on_host and (why := too_large(3 * tensor.size * tensor.dtype.itemsize)):
+        got = f"{tensor.shape}, which takes {why}"  # with the random words it is made of
+        raise DeviceError(op, "tensor", "a size that there is memory for", got, "a smaller layer")
     if generator is not None and not isinstance(generator, Generator):
         raise ArgumentError(
             op,

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.errors import OnnxError
+from tinygraph.free_memory import too_large
 from tinygraph.ops.cast import astype
 from tinygraph.running import here
 from tinygraph.tensor import Tensor, as_tensor
@@ -227,6 +228,8 @@ def take_memory(shape: Iterable[int]) -> tuple[int, ...]:
             raise OnnxError("", "shape", "up to 64 sizes of 0 or more", sizes)
     if count > MOST_ELEMENTS or any(n > MOST_ELEMENTS for n in sizes):
         raise OnnxError("", "shape", f"at most {MOST_ELEMENTS:,} elements", sizes)
+    if why := too_large(4 * count):
+        raise OnnxError("", "shape", "a size that there is memory for", f"{sizes}: {why}")
     return sizes
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import OnnxError
+from tinygraph.free_memory import too_large
 from tinygraph.onnx.library import onnx
 from tinygraph.shapes import Array
 
@@ -34,6 +35,8 @@ class Budget:
         if count > self.left:
             expected = f"at most {self.most:,} bytes in all tensors"
             raise OnnxError("load", what, expected, f"{count:,} more", "load(path, max_bytes=...)")
+        if why := too_large(count):
+            raise OnnxError("load", what, "a size that there is memory for", why)
         self.left -= count
 
 
@@ -45,6 +48,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Any, list[Any]]:
         if not place.is_file() or size > _MOST_OF_A_FILE:
             expected = f"a file of at most {_MOST_OF_A_FILE:,} bytes"
             raise OnnxError("load", "path", expected, f"{place}, {size:,} bytes")
+        if why := too_large(2 * size):
+            raise OnnxError("load", "path", f"memory for {place}, twice", why)
         data = place.read_bytes()
     except OSError as error:
         raise OnnxError("load", "path", "a file that can be read", error) from error

@@ -24,7 +24,7 @@ import tinygraph as tg
 import tinygraph.nn.functional as F
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.recipes.settings import Count, Share
+from tinygraph.recipes.settings import Count, Layers, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
 from tinygraph.tensor import Operand, Tensor
 
@@ -33,7 +33,7 @@ from tinygraph.tensor import Operand, Tensor
 class Config(TextSettings):
     """Settings."""
 
-    layers: Count = 4  # blocks
+    layers: Layers = 4  # blocks
     heads: Count = 4  # of attention
     width: Count = 128  # features of a character
     dropout: Share = 0.0  # share of features that is dropped

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygraph import nn
-from tinygraph.recipes.settings import Count, Share
+from tinygraph.recipes.settings import Count, Layers, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
 from tinygraph.tensor import Operand, Tensor
 
@@ -24,7 +24,7 @@ from tinygraph.tensor import Operand, Tensor
 class Config(TextSettings):
     """Settings."""
 
-    layers: Count = 2  # LSTM layers
+    layers: Layers = 2  # LSTM layers
     hidden: Count = 128  # features of a state
     width: Count = 64  # features of a character
     dropout: Share = 0.0  # share of features that is dropped between layers

@@ -173,6 +173,10 @@ class Recipe:
             expected = "False where no plan is made"
             way_out = "--set compile=true too: what is tuned is a plan"
             raise ArgumentError(self.name, "tune", expected, True, way_out)
+        shards, samples = (getattr(config, name, None) for name in ("shards", "batch_size"))
+        if shards and samples and shards > samples:
+            expected = f"at most {samples}, the samples of a batch"
+            raise ArgumentError(self.name, "shards", expected, shards, "fewer shards")
         return config
 
     def settings_of(self, run: RunFolder) -> Any:

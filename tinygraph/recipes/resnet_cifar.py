@@ -24,7 +24,7 @@ from tinygraph import nn
 from tinygraph.optim import SGD, MultiStepLR, Optimizer
 from tinygraph.recipes.images import PictureRecipe, image_shape
 from tinygraph.recipes.resnet import Shortcut, resnet
-from tinygraph.recipes.settings import Count, NotNegative, Share, TrainingSettings
+from tinygraph.recipes.settings import Count, Layers, NotNegative, Share, TrainingSettings
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Config(TrainingSettings):
 
     data: str | None = None  # set of images; by default the one at hand
     widths: tuple[Count, ...] = (16, 32, 64)  # channels of each stage
-    blocks: Count = 3  # of each stage
+    blocks: Layers = 3  # of each stage
     shortcut: Shortcut = "pad"  # past a block that halves the image; project: a 1x1 convolution
     augment: bool = True  # shift and mirror images
     batch_size: int = 128  # images of a step

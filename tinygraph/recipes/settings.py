@@ -55,6 +55,8 @@ class Limit(NamedTuple):
 
 
 Count = Annotated[int, Limit(f"a whole number from 1 to {LARGEST}", lambda n: 1 <= n <= LARGEST)]
+# Layers are made one by one: more are a slip of the pen, and would take memory until there is none.
+Layers = Annotated[int, Limit("a whole number from 1 to 1000", lambda n: 1 <= n <= 1000)]
 Several = Annotated[int, Limit(f"a whole number from 2 to {LARGEST}", lambda n: 2 <= n <= LARGEST)]
 Seed = Annotated[int, Limit(f"a whole number from 0 to {2**64 - 1}", lambda n: 0 <= n < 2**64)]
 Positive = Annotated[float, Limit("a finite number above 0", lambda x: x > 0)]

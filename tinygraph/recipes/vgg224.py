@@ -31,7 +31,7 @@ from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.images import shape_chain
 from tinygraph.recipes.quick import QuickRecipe, Row
-from tinygraph.recipes.settings import Count, TrainerSettings
+from tinygraph.recipes.settings import Count, Layers, TrainerSettings
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import vgg
 from tinygraph.tensor import Tensor
@@ -48,7 +48,7 @@ class Config(TrainerSettings):
     """Settings of the one step."""
 
     widths: tuple[Count, ...] = WIDTHS  # channels of each stage
-    convolutions: Count = 1  # of each stage
+    convolutions: Layers = 1  # of each stage
     residual: bool = False  # skips around the stages
     dropout: float = 0.5  # share of activations that is dropped
     batch_size: int = 16  # images of a step

@@ -30,7 +30,7 @@ from tinygraph.distributed import Linear
 from tinygraph.errors import ArgumentError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import PictureRecipe, image_shape
-from tinygraph.recipes.settings import Count, TrainingSettings
+from tinygraph.recipes.settings import Count, Layers, TrainingSettings
 from tinygraph.recipes.vgg import vgg
 
 CLASSES = 10
@@ -44,7 +44,7 @@ class Config(TrainingSettings):
     data: str | None = None  # set of images; by default the one at hand
     network: Literal["vgg", "residual", "linear"] = "vgg"  # residual: with skips
     widths: tuple[Count, ...] = (32, 64, 128)  # channels of each stage
-    convolutions: Count = 1  # of each stage
+    convolutions: Layers = 1  # of each stage
     hidden: tuple[Count, ...] | None = None  # widths of fully connected layers
     dropout: float = 0.2  # share of activations that is dropped
     augment: bool = True  # shift and mirror images

@@ -21,7 +21,7 @@ from tinygraph.data import DataLoader
 from tinygraph.data.share import Rows
 from tinygraph.distributed import DataParallel, from_first, world
 from tinygraph.distributed.data_parallel import Ran
-from tinygraph.distributed.shards import Shard, parts_of
+from tinygraph.distributed.shards import Shard, parts_of, require_few
 from tinygraph.errors import ArgumentError, DistributedError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
@@ -129,6 +129,7 @@ class ShardedStep(Step):
 
     def begin(self, loader: DataLoader) -> None:
         """Look whether the ranks can come to the same bits; let them have the same plans."""
+        require_few(self._gradients.shards, getattr(loader, "batch_size", None) or 1, world().size)
         if world().size > 1:
             self._compare()
         if self.tuning is not None:
