@@ -8,7 +8,6 @@ device is asked for.
 from __future__ import annotations
 
 import math
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +18,7 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DeviceError, install, nearest
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
+from tinygraph.variables import count_of
 
 _NOTHING = nullcontext()
 COPIED = "copied an array from the host"  # why the host has waited
@@ -152,9 +152,9 @@ class CudaDevice(Device):
         gpu = self.cupy.cuda.Device()
         self.index, self.arch = gpu.id, f"sm_{gpu.compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
-        limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
+        limit = count_of("device", "TINYGRAPH_CUDA_MEMORY_LIMIT", None, 0, 2**63 - 1)
         if limit is not None:
-            self.set_memory_limit(int(limit) if limit.isdigit() else limit)
+            self.set_memory_limit(limit)
 
     def set_memory_limit(self, limit: Any) -> None:
         """Let CuPy's pool take at most so many bytes of the GPU; 0 for no limit."""

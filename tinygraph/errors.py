@@ -119,7 +119,10 @@ def explain(op: str, argument: str, expected: str, got: object, way_out: str = "
     >>> explain("relu", "x", "a float32 or float64 array", "int64", "convert with x.astype(...)")
     'relu: x: expected a float32 or float64 array, got int64. Way out: convert with x.astype(...)'
     """
-    message = f"{op}: {argument}: expected {expected}, got {got}."
+    found = str(got)  # an error that stands in another one has its stop
+    message = (
+        f"{op}: {argument}: expected {expected}, got {found}{'' if found[-1:] == '.' else '.'}"
+    )
     return f"{message} Way out: {way_out}" if way_out else message
 
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
+from tinygraph.json_files import parse
 
 _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _NUMBERS = {word: float(number) for number, word in _WORDS.items()}
@@ -93,7 +94,7 @@ def from_json(text: str | bytes) -> Any:
 
     Raises ValueError where it is no JSON.
     """
-    return _numbers_again(json.loads(text))
+    return _numbers_again(parse(text))
 
 
 def _numbers_again(value: Any) -> Any:

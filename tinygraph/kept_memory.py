@@ -39,7 +39,7 @@ def keep_memory() -> int:
 
 def _wanted() -> int:
     text = os.environ.get(VARIABLE, "").strip()
-    if text.isdecimal() or not text:
+    if (text.isdecimal() and len(text) < 20) or not text:
         return int(text or MOST)
     warnings.warn(
         f"{VARIABLE}: expected a whole number of MB, 0 or more, got {text!r}. "

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
 _WORD = (1 << 64) - 1
+_STATE = ("seed", "stream")  # of a Generator
 
 
 def philox(seed: int, stream: int, step: int = 0, first_block: int = 0) -> np.random.Philox:
@@ -137,8 +139,11 @@ class Generator:
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where `state_dict` was taken."""
-        self.manual_seed(state["seed"])
-        self.stream = int(state["stream"])
+        words = [state.get(name) if isinstance(state, Mapping) else None for name in _STATE]
+        if not all(type(word) is int and 0 <= word <= _WORD for word in words):
+            expected = "seed and stream, ints from 0 to 2**64 - 1"
+            raise CheckpointError("load_state_dict", "generator", expected, f"{state!r:.80}")
+        self.seed, self.stream = state["seed"], state["stream"]
 
 
 default_generator = Generator()

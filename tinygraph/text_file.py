@@ -28,7 +28,7 @@ _SECOND_BYTE = re.compile(rb"(//[^\n]*[\x81-\x9f\xe0-\xfc])\\(?=\r?\n)")
 
 def read_text(path: Path) -> str:
     """The text of a file; OSError, and ValueError with the line that is not UTF-8."""
-    return _text(path.read_bytes())
+    return text_of(path.read_bytes())
 
 
 def python_text(path: Path) -> str:
@@ -41,7 +41,7 @@ def python_text(path: Path) -> str:
                 return _lines(data.decode(said))
         except (SyntaxError, UnicodeDecodeError):
             pass  # another encoding than it says, or none that is known
-    return _text(data)
+    return text_of(data)
 
 
 def source_text(path: Path, warn: bool = True) -> str:
@@ -53,7 +53,7 @@ def source_text(path: Path, warn: bool = True) -> str:
     """
     data = path.read_bytes()
     try:
-        return _text(data)
+        return text_of(data)
     except UnicodeDecodeError as error:
         if data.startswith(tuple(mark for mark, _ in _MARKS)) or b"\0" in data:
             raise
@@ -72,7 +72,7 @@ def is_plain(path: Path, text: str) -> bool:
     return _lines(path.read_bytes().decode("latin-1")).encode("latin-1") == text.encode()
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _lines(data.removeprefix(codecs.BOM_UTF8).decode(encoding))

@@ -69,6 +69,17 @@ def test_made_once(folder):
         np.testing.assert_array_equal(content["inputs"], make.dataset.inputs)
 
 
+def test_a_sealed_file_with_deep_json_is_made_again(tmp_path):
+    content = io.BytesIO()
+    about = np.frombuffer(b"[" * 100_000, np.uint8)
+    np.savez(content, inputs=np.zeros(2), labels=np.zeros(2), about=about)
+    data = content.getvalue()
+    (tmp_path / "deep.npz").write_bytes(data + hashlib.sha256(data).digest())
+    with pytest.warns(CacheWarning, match="brackets in one another"):
+        cached(lambda: ArrayDataset([[1.0]], [1]), "deep", tmp_path)
+    cached(lambda: None, "deep", tmp_path)  # it was written anew
+
+
 @pytest.mark.parametrize(
     "dataset",
     [

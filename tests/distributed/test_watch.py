@@ -232,7 +232,7 @@ def test_the_environment_sets_a_limit(monkeypatch):
     assert Watcher(World()).limit == 2.5
     monkeypatch.setenv("TINYGRAPH_COLLECTIVE_TIMEOUT", "inf")
     assert Watcher(World()).limit == float("inf")
-    for bad in ("", "soon", "-1", "0", "nan"):
+    for bad in ("", "soon", "-1", "0", "nan", "1_0", "²"):
         monkeypatch.setenv("TINYGRAPH_COLLECTIVE_TIMEOUT", bad)
         with pytest.raises(ArgumentError, match="TINYGRAPH_COLLECTIVE_TIMEOUT: expected seconds"):
             Watcher(World())

@@ -12,6 +12,7 @@ from tinygraph import recipes
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError, ShapeError
 from tinygraph.recipes import numba_cnn
+from tinygraph.recipes.images import standardise
 from tinygraph.training import Progress, RunFolder
 
 QUIET = Progress(lines=False, bar=False)
@@ -258,3 +259,11 @@ def test_a_compiled_training_ends_with_the_same_numbers(trained, tmp_path):
     planned = run_of(tmp_path / "run", filters=3, epochs=2, compile=True)[1]
     assert planned["loss"] == pytest.approx(trained[1]["loss"], rel=1e-3)
     assert planned["accuracy"] == pytest.approx(trained[1]["accuracy"], abs=0.003)
+
+
+@pytest.mark.parametrize("std", [0, -1.0, float("nan"), float("inf")])
+def test_a_std_that_was_edited(std):
+    data = tg.data.ArrayDataset(np.ones((2, 3), np.float32), [0, 1])
+    with pytest.raises(ValueError, match="std"):
+        standardise(data, {"mean": 0.0, "std": std})
+    assert (data.inputs == 1).all()

@@ -16,7 +16,7 @@ from tinygraph.data import DataLoader, TextWindows, read_text
 from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes.char_gpt import CharGPT
 from tinygraph.recipes.lstm_text import LstmLM
-from tinygraph.recipes.text import _drawn, surprise, write
+from tinygraph.recipes.text import _drawn, alphabet_of, surprise, write
 from tinygraph.training import Progress, RunFolder, Stopped, evaluate
 
 QUIET = Progress(lines=False, bar=False)
@@ -375,3 +375,10 @@ def test_only_texts_are_sampled(tmp_path, capsys):
     run.write_config({"recipe": "xor_mlp", "settings": {}})
     words = "expected a run of a recipe that writes text (lstm_text, char_gpt), got one of xor_mlp"
     assert words in fails(capsys, ["sample", str(run.path)])
+
+
+@pytest.mark.parametrize("alphabet", [None, "", 5, [], ["a", "b"], "aba"])
+def test_an_alphabet_that_was_edited(alphabet):
+    with pytest.raises(ValueError, match="alphabet"):
+        alphabet_of({"alphabet": alphabet})
+    assert alphabet_of({"alphabet": "ab"}) == "ab"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+import tinygraph as tg
 from tinygraph import sealed as sealed_files
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.training import RunFolder, environment, load_arrays, save_arrays
@@ -242,3 +243,106 @@ def test_environment_with_a_blas_that_threadpoolctl_does_not_know(monkeypatch):
     blas = environment()["blas"]
     assert blas["name"] == np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
     assert blas["threads"] is None
+
+
+# ---- files that were edited ----------------------------------------------------------------------
+
+ROWS = {
+    "a number": "5",
+    "null": "null",
+    "a list": "[]",
+    "deep": "[" * 100_000,
+    "a key twice": '{"epoch": 1, "epoch": 2}',
+    "cut": '{"epoch": 1',
+    "epoch x": '{"epoch": "x"}',
+    "epoch null": '{"epoch": null}',
+    "epoch NaN": '{"epoch": NaN}',
+    "epoch 1e400": '{"epoch": 1e400}',
+    "epoch 1.5": '{"epoch": 1.5}',
+    "epoch true": '{"epoch": true}',
+    "epoch -1": '{"epoch": -1}',
+    "5000 digits": '{"epoch": ' + "9" * 5000 + "}",
+    "loss x": '{"epoch": 1, "loss": "x"}',
+    "loss []": '{"epoch": 1, "validation_loss": []}',
+    "loss 1e400": '{"epoch": 1, "loss": 1e400}',
+    "a loss of 400 digits": '{"epoch": 1, "loss": ' + "9" * 400 + "}",
+    "seconds true": '{"epoch": 1, "seconds": true}',
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = RunFolder(tmp_path / "run")
+    made.write_config({"recipe": "numba_cnn", "settings": {}})
+    made.write_environment()
+    made.append({"epoch": 1, "loss": float("nan"), "note": "a text of the user's own"})
+    return made
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_were_edited(name, run):
+    log = run.path / "log.jsonl"
+    log.write_text(log.read_text(encoding="utf-8") + ROWS[name] + "\n", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"log.jsonl, line 2: expected"):
+        RunFolder.open(run.path).rows()
+    with pytest.raises(CheckpointError, match="line 2"):
+        assert RunFolder.open(run.path).epochs_done
+
+
+def test_null_in_a_metric_is_ours(run):
+    assert run.rows() == [{"epoch": 1, "loss": None, "note": "a text of the user's own"}]
+    assert RunFolder.open(run.path).epochs_done == 1
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "5", "null", "", "{", '{"a":1,"a":1}', "1e400"])
+@pytest.mark.parametrize("name", ["config.json", "environment.json", "result.json", "tuning.json"])
+def test_files_of_a_run_that_were_edited(name, content, run):
+    (run.path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=name):
+        opened = RunFolder.open(run.path)
+        _ = opened.environment(), opened.result(), opened.tuning()
+
+
+@pytest.mark.parametrize("resumed", [5, None, "x", {}, [5]])
+def test_an_entry_of_the_environment_that_was_edited(resumed, run):
+    path = run.path / "environment.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**found, "resumed": resumed}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"environment.json: expected resumed: a list"):
+        RunFolder.open(run.path).write_environment()
+
+
+@pytest.mark.parametrize("key", ["recipe", "file", "data_dir"])
+@pytest.mark.parametrize("value", [5, [], {}, True])
+def test_names_in_the_config_are_texts(key, value, run):
+    run.write_config({**run.config, key: value})
+    with pytest.raises(CheckpointError, match=f"config.json: expected {key}: a text"):
+        RunFolder.open(run.path)
+
+
+def test_a_log_of_64_gib_is_not_read(run):
+    os.truncate(run.path / "log.jsonl", 2**36)
+    with pytest.raises(CheckpointError, match="log.jsonl: .*more than"):
+        run.rows()
+
+
+def test_a_file_in_the_place_of_a_run_is_called_so(run):
+    with pytest.raises(CheckpointError, match="expected the folder of a run, got a file"):
+        RunFolder.open(run.path / "config.json")
+
+
+def test_an_error_in_another_one_has_one_stop():
+    inner = ArgumentError("op", "x", "1", 0)
+    assert str(ArgumentError("op", "y", "2", inner)).endswith("got op: x: expected 1, got 0.")
+    assert str(ArgumentError("op", "y", "2", inner, "do")).endswith("got 0. Way out: do")
+
+
+def test_a_full_disk_says_nothing_of_runs_where_there_is_none(tmp_path, monkeypatch):
+    def full(path, data):
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(sealed_files, "replace_file", full)
+    with pytest.raises(CheckpointError) as error:
+        tg.save({"x": np.ones(2)}, tmp_path / "file")
+    assert "run" not in str(error.value).replace(str(tmp_path), "")
+    assert "save: " in str(error.value) and "choose another place" in str(error.value)

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +17,9 @@ from typing import Any
 from tinygraph.course.check import Outcome
 from tinygraph.course.exercise import Exercise, exercises
 from tinygraph.errors import ArgumentError
+from tinygraph.json_files import parse, read_text
 from tinygraph.paths import typed
 from tinygraph.sealed import write_atomically, write_json
-from tinygraph.text_file import read_text
 
 _OWN = ".course"
 _README = Path(__file__).with_name("README.md")
@@ -104,7 +103,7 @@ class CourseFolder:
     def state(self) -> dict[str, dict[str, Any]]:
         """By exercise: `passed`, `hints`, `failures` and so on; empty where it cannot be read."""
         try:
-            found = json.loads(read_text(self.path / _OWN / "state.json"))
+            found = parse(read_text(self.path / _OWN / "state.json"))
         except (OSError, ValueError):
             return {}
         good = isinstance(found, dict) and all(isinstance(own, dict) for own in found.values())

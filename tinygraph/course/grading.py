@@ -7,7 +7,6 @@ of the pack.  There is one path: `check` of check.py, for the learner and for th
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -25,7 +24,7 @@ from tinygraph.course.steps import NOT_BEGUN, Failure
 from tinygraph.course.submissions import Submission, files_of
 from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.frozen import frozen
-from tinygraph.text_file import read_text
+from tinygraph.json_files import parse, read_text
 
 WAITING = "not graded yet"  # the error of what was not come to
 _PRINTED = 2000  # characters of what the code prints that are kept
@@ -292,7 +291,7 @@ def result_of(
 def read(path: Path) -> Record | None:
     """A record that was kept; None where there is none, or none that can be read."""
     try:
-        found = json.loads(read_text(path))
+        found = parse(read_text(path))
     except (OSError, ValueError):
         return None
     whole = isinstance(found, dict) and {"exercise", "public", "private", "bytes"} <= set(found)

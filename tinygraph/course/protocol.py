@@ -25,9 +25,9 @@ import tinygraph as tg
 from tinygraph.course.figures import accuracy, qualities
 from tinygraph.course.folder import CourseFolder
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
+from tinygraph.json_files import parse, read_text
 from tinygraph.paths import typed
 from tinygraph.sealed import write_json
-from tinygraph.text_file import read_text
 
 SEALED = Path(".course") / "predictions.json"
 WITHIN = {"dB": 0.02, "share": 0.002}  # what rounding, and another BLAS, may change
@@ -220,7 +220,7 @@ def _book(path: Path) -> tuple[Path, str]:
 
 def _known(book: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(book))
+        found = parse(read_text(book))
     except (OSError, ValueError):
         return {}
     good = isinstance(found, dict) and all(

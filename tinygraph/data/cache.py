@@ -25,6 +25,7 @@ from tinygraph.data.dataset import ArrayDataset
 from tinygraph.disk import open_regular, replace_file
 from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.free_memory import too_large
+from tinygraph.json_files import parse
 from tinygraph.json_text import to_json
 from tinygraph.paths import AnyPath, as_path
 
@@ -170,7 +171,7 @@ def _read(path: Path, wanted: str) -> ArrayDataset:
         if hashlib.sha256(packed).digest() != digest:
             raise _Stale("its SHA-256 is another: it is damaged")
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            about = json.loads(arrays["about"].tobytes())
+            about = parse(arrays["about"].tobytes())
             found, settings = about.pop("format"), about.pop("settings")
             if found != FORMAT:
                 raise _Stale(f"format {found}, not {FORMAT}")

@@ -6,6 +6,7 @@ mpi4py is imported where a launcher has started this process, and nowhere else.
 from __future__ import annotations
 
 import os
+import re
 from typing import NoReturn
 
 from tinygraph.distributed.mpi import Mpi
@@ -91,7 +92,7 @@ def _joined(launcher: str) -> World:
         ) from error
     made = Mpi(MPI)
     asked = os.environ.get(LAUNCHERS[launcher])
-    if asked is not None and asked.isdigit() and int(asked) != made.size:
+    if asked is not None and re.fullmatch("[0-9]{1,9}", asked) and int(asked) != made.size:
         raise DistributedError(
             "init",
             "mpi4py",

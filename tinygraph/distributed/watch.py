@@ -17,7 +17,7 @@ from typing import Any
 from tinygraph.distributed.ending import end, wait_turn
 from tinygraph.distributed.notes import Notes
 from tinygraph.distributed.world import World
-from tinygraph.errors import ArgumentError
+from tinygraph.variables import seconds_of
 
 _FIRST = 10  # collectives, before which nothing is usual: what is compiled or read takes long once
 _MOST, _LEAST, _TIMES = 600.0, 20.0, 20.0
@@ -134,13 +134,4 @@ def _kill_after(seconds: float) -> None:
 
 
 def _asked_timeout() -> float | None:
-    asked = os.environ.get("TINYGRAPH_COLLECTIVE_TIMEOUT")
-    if asked is None:
-        return None
-    try:
-        seconds = float(asked)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise ArgumentError("init", "TINYGRAPH_COLLECTIVE_TIMEOUT", "seconds above 0", repr(asked))
-    return seconds
+    return seconds_of("init", "TINYGRAPH_COLLECTIVE_TIMEOUT", None, infinite=True)

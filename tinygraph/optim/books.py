@@ -6,6 +6,7 @@ state    {name: {"momentum_buffer": array, ...}, ...}           what is saved
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any, ClassVar
@@ -130,6 +131,10 @@ class Books:
         if saved["optimizer"] != self.op:
             return [f"it was saved by {saved['optimizer']}"]
         groups = self.named_groups()
+        if not isinstance(saved["groups"], (list, tuple)):
+            return [f"expected a list of groups, got {saved['groups']!r:.40}"]
+        if not isinstance(saved["state"], Mapping):
+            return [f"expected state by parameter, got {saved['state']!r:.40}"]
         if len(saved["groups"]) != len(groups):
             return [f"expected {len(groups)} groups, got {len(saved['groups'])}"]
         faults = []
@@ -139,13 +144,18 @@ class Books:
             if name not in self.parameters:
                 faults.append(f"unexpected  {name}  {nearest(name, self.parameters)}".rstrip())
                 continue
+            if not isinstance(state, Mapping):
+                faults.append(f"wrong       {name}: expected arrays by name, got {state!r:.40}")
+                continue
             for key, value in state.items():
                 fault = self._value_fault(self.parameters[name], key, value)
                 if fault:
                     faults.append(f"wrong       {name}: {key}: {fault}")
         return faults
 
-    def _group_faults(self, group: Group, saved: Mapping[str, Any]) -> list[str]:
+    def _group_faults(self, group: Group, saved: Any) -> list[str]:
+        if not isinstance(saved, Mapping) or not isinstance(saved.get("params"), (list, tuple)):
+            return [f"expected settings with a list of 'params', got {saved!r:.40}"]
         if set(saved) != set(group):
             return [f"expected {', '.join(group)}, got {', '.join(map(str, saved))}"]
         faults = []
@@ -160,8 +170,11 @@ class Books:
 
     def _value_fault(self, parameter: Parameter, key: str, value: Any) -> str:
         if key in self.numbers:
-            is_number = isinstance(plain(value), Real)
-            return "" if is_number else f"expected a number, got {value!r:.40}"
+            found = plain(value)
+            is_number = isinstance(found, Real) and not isinstance(found, bool)
+            if is_number and 0 <= float(found) < math.inf:  # NaN is neither
+                return ""
+            return f"expected a finite number of at least 0, got {value!r:.40}"
         if key not in self.arrays:
             return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
         unmasked("load_state_dict", key, value)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 from tinygraph.checks import number, one_of, whole
@@ -133,6 +134,9 @@ class Schedule:
         if not isinstance(saved, Mapping) or set(saved) != set(mine):
             got = sorted(map(str, saved)) if isinstance(saved, Mapping) else type(saved).__name__
             raise CheckpointError(self.op, "saved", f"the keys {sorted(mine)}", got)
+        faults = [fault for name in sorted(mine) if (fault := self._fault(name, saved[name]))]
+        if faults:
+            raise CheckpointError(self.op, "saved", *faults[0])
         if saved["schedule"] != self.op or len(saved["base_rates"]) != len(self.base_rates):
             raise CheckpointError(
                 self.op,
@@ -140,6 +144,29 @@ class Schedule:
                 f"a {self.op} of {len(self.base_rates)} groups",
                 f"a {saved['schedule']} of {len(saved['base_rates'])}",
             )
+
+    def _fault(self, name: str, value: Any) -> tuple[str, str] | None:
+        """What a piece of state is expected to be, and what it is; None where it is that."""
+        got = f"{value!r:.60}"
+        if name == "schedule":
+            return None if isinstance(value, str) else ("schedule: a name", got)
+        if name == "each":
+            return None if isinstance(value, (list, tuple)) else ("each: a list of states", got)
+        if name in ("base_rates", "rates"):
+            several = isinstance(value, (list, tuple)) and all(map(_is_rate, value))
+            return None if several else (f"{name}: finite numbers of at least 0", got)
+        if name == "best":
+            number = value is None or (isinstance(value, Real) and not isinstance(value, bool))
+            return None if number else ("best: a number, or none", got)
+        if name not in ("steps", "bad_steps", "cooling"):
+            return None  # of a class of the user's own
+        count = isinstance(value, Integral) and not isinstance(value, bool)
+        return None if count and 0 <= int(value) < 2**63 else (f"{name}: an int of at least 0", got)
+
+
+def _is_rate(value: Any) -> bool:
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    return real and math.isfinite(value) and value >= 0
 
 
 class StepLR(Schedule):

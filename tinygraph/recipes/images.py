@@ -141,8 +141,8 @@ def image_shape(facts: dict[str, Any]) -> Shape3:
 def standardise(data: ArrayDataset, facts: dict[str, Any]) -> None:
     """Shift and scale the inputs in place."""
     mean, std = float(facts["mean"]), float(facts["std"])
-    if not (math.isfinite(mean) and math.isfinite(std)):
-        raise ValueError(f"mean {mean} and std {std}")
+    if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+        raise ValueError(f"mean {mean} and std {std}, where finite numbers are, std above 0")
     data.inputs -= mean
     data.inputs /= std
 

@@ -19,11 +19,11 @@ Source: the program described in "Neural networks: implementation tips", 2015
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.json_files import parse, read_text
 from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.settings import Limit, NotNegative, Positive, choices, fit, type_of
 
@@ -84,26 +84,13 @@ def read_config(path: AnyPath, config: type[Any]) -> dict[str, Any]:
 def read_object(op: str, path: Path, most_bytes: int = _MAX_BYTES) -> dict[str, Any]:
     """The object in a JSON file, or ArgumentError."""
     try:
-        with path.open("rb") as file:
-            data = file.read(most_bytes + 1)
-        if len(data) > most_bytes:
-            raise ValueError(f"more than {most_bytes} bytes")
-        content = json.loads(data, object_pairs_hook=_no_repeats)
+        content = parse(read_text(path, most_bytes))
     except OSError as error:
         raise ArgumentError(
             op, str(path), "a JSON file", error.strerror or error, "check the path"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ArgumentError(op, str(path), "JSON", error) from None
     if not isinstance(content, dict):
         raise ArgumentError(op, str(path), "a JSON object", type(content).__name__)
-    return content
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON lets a later key win silently."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} twice")
     return content

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -176,7 +177,8 @@ class TextRecipe(Recipe):
         """
         config = self.settings_of(run)
         network = self.trained(run, best).to(usable_device(device))
-        alphabet = run.config["alphabet"]
+        with self._reading(run):
+            alphabet = alphabet_of(run.config)
         return write(network, alphabet, config.context, prompt, length, temperature, seed)
 
     def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
@@ -189,14 +191,14 @@ class TextRecipe(Recipe):
 
     def answers(self, config: Any, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
         """What the network writes, and what surprises it in the test text."""
-        context = config.context
-        texts: dict[str, Any] = {WRITTEN: write(network, facts["alphabet"], context, length=SHOWN)}
+        context, alphabet = config.context, alphabet_of(facts)
+        texts: dict[str, Any] = {WRITTEN: write(network, alphabet, context, length=SHOWN)}
         with suppress(DatasetError):  # without the file there is still something to read
             test = self.test_data(config, facts, facts.get("data_dir"))
             codes, labels = test[: -(-SHOWN // context)]
             bits = surprise(network, codes, labels).ravel()
-            highest = math.log2(len(facts["alphabet"]))
-            characters = (facts["alphabet"][code] for code in labels.ravel())
+            highest = math.log2(len(alphabet))
+            characters = (alphabet[code] for code in labels.ravel())
             texts[SURPRISE] = list(zip(characters, bits / highest, strict=True))
         return {"texts": texts}
 
@@ -207,6 +209,14 @@ def surprise(network: nn.Module, codes: Array, labels: Array) -> Array:
         logits = network(codes)
         nats = tg.cross_entropy(logits.transpose(1, 2), labels, reduction="none")  # (N, T)
     return nats.numpy() / math.log(2)
+
+
+def alphabet_of(facts: Mapping[str, Any]) -> str:
+    """The characters that a run knows, in their order; ValueError where a file says none."""
+    found = facts["alphabet"]
+    if not isinstance(found, str) or not found or len({*found}) < len(found):
+        raise ValueError(f"alphabet: {found!r:.60}, where a text of characters is expected")
+    return found
 
 
 def beginning(alphabet: str) -> str:

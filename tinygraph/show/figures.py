@@ -6,6 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tinygraph.errors import TinygraphError, install
 from tinygraph.show.paths import write
 
@@ -61,5 +63,6 @@ def new_figure(width: float, height: float) -> Any:
 def save(figure: Any, target: Path) -> Path:
     """Write the figure in the format that the suffix says."""
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format=target.suffix[1:].lower())
+    with np.errstate(all="ignore"):  # a curve may go up to the largest float
+        figure.savefig(drawn, dpi=150, format=target.suffix[1:].lower())
     return write("show", target, drawn.getvalue())

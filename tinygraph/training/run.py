@@ -16,8 +16,8 @@ what is read is told to the others, and so is a failure.
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,6 +27,7 @@ from typing import Any
 from tinygraph.disk import OwnPath, open_to_append, real_folder
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.json_files import parse, read_text
 from tinygraph.json_text import from_json, to_json
 from tinygraph.paths import AnyPath, as_path, typed
 from tinygraph.sealed import (
@@ -37,9 +38,9 @@ from tinygraph.sealed import (
     writing,
 )
 from tinygraph.shapes import Array
-from tinygraph.text_file import read_text
 from tinygraph.training.environment import environment
 
+_METRIC = re.compile(r"(\w+_)?(loss|accuracy|seconds)")  # names that are those of numbers in a log
 FOLDERS = ("best", "backups", "checkpoints", "tensorboard")  # no links
 
 
@@ -127,11 +128,15 @@ class RunFolder:
                 "run folder",
                 str(run.path),
                 "the folder of a run",
-                "no such folder",
+                "a file" if from_first(run.path.exists) else "no such folder",
                 "name a folder that `tinygraph train` wrote",
             )
         from_first(run._refuse_links)
         run.config = run._read_json("config.json")
+        for name in ("recipe", "file", "data_dir"):
+            if not isinstance(value := run.config.get(name), str | None):
+                place = str(run.path / "config.json")
+                raise CheckpointError("run folder", place, f"{name}: a text", f"{value!r:.60}")
         return run
 
     def _refuse_links(self) -> None:
@@ -281,7 +286,14 @@ class RunFolder:
 
     def environment(self) -> dict[str, Any]:
         """What environment.json says."""
-        return self._read_json("environment.json")
+        found = self._read_json("environment.json")
+        again = found.get("resumed", [])
+        if not isinstance(again, list) or not all(isinstance(each, dict) for each in again):
+            place = str(self.path / "environment.json")
+            raise CheckpointError(
+                "run folder", place, "resumed: a list of objects", f"{again!r:.60}"
+            )
+        return found
 
     def result(self) -> dict[str, Any]:
         """What result.json says; nothing before there is one."""
@@ -296,12 +308,8 @@ class RunFolder:
         """The log, one dict for each epoch.  A last line that a crash cut off is left out."""
         path = self.path / "log.jsonl"
         lines = self._read(path).split("\n")
-        try:
-            return [json.loads(line) for line in lines[:-1]]  # a whole line ends in a newline
-        except ValueError as error:
-            raise CheckpointError(
-                "run folder", str(path), "one JSON object on each line", error
-            ) from None
+        # A whole line ends in a newline.
+        return [_row(path, number, line) for number, line in enumerate(lines[:-1], 1)]
 
     def _read_json(self, name: str) -> dict[str, Any]:
         path = self.path / name
@@ -318,6 +326,33 @@ class RunFolder:
 
     def _read(self, path: Path) -> str:
         return str(from_first(lambda: _text(path)))
+
+
+def _row(path: Path, number: int, line: str) -> dict[str, Any]:
+    """A line of the log; null stands for a metric that was not finite."""
+    expected, got = "one JSON object on each line", ""
+    try:
+        row = parse(line)
+        epoch = row.get("epoch", 1) if isinstance(row, dict) else 1
+        if not isinstance(row, dict):
+            got = type(row).__name__
+        elif isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < 2**63:
+            expected, got = "epoch: a whole number", f"{epoch!r:.60}"
+        else:
+            for name, value in row.items():
+                large = isinstance(value, int) and abs(value) >= 10**308
+                if large or (_METRIC.fullmatch(name) and not _is_metric(value)):
+                    expected, got = f"{name}: a number or null", f"{value!r:.60}"
+        if not got:
+            return row
+    except ValueError as error:
+        got = str(error)
+    raise CheckpointError("run folder", f"{path}, line {number}", expected, got)
+
+
+def _is_metric(value: Any) -> bool:
+    """Whether a log may hold a metric: a number, or null for one that was not finite."""
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def _text(path: Path) -> str:

@@ -16,6 +16,7 @@ from tinygraph.cuda.emulator.translate import Translation, translate
 from tinygraph.cuda.reading.signature import Signature, kernels, parse
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelCompileError, KernelLaunchError
+from tinygraph.variables import count_of, seconds_of
 
 Three = tuple[int, int, int]
 _THREE = ctypes.c_uint32 * 3
@@ -51,20 +52,22 @@ _WAYS_OUT = {
     7: "see the condition at that line",
     9: "give back once what malloc or new of a kernel gave",
 }
+MOST_THREADS = 1024
 
 
 def timeout(default: float = DEFAULT_TIMEOUT) -> float:
     """Seconds of computing until a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
-    try:
-        return max(0.05, float(os.environ.get("TINYGRAPH_KERNEL_TIMEOUT", default)))
-    except ValueError:
-        return default
+    found = seconds_of("emulator", "TINYGRAPH_KERNEL_TIMEOUT", None)
+    return default if found is None else max(0.05, found)
 
 
 @cache
 def _thread_count(named: str | None) -> int:
+    """`named` is what the variable says, so that it is read once for each text."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, int(named)) if named and named.isdigit() else max(1, cores or 1)
+    usual = max(1, cores or 1)
+    asked = count_of("emulator", "TINYGRAPH_EMULATOR_THREADS", usual, 1, MOST_THREADS)
+    return usual if asked is None else asked
 
 
 def threads() -> int:
