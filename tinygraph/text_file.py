@@ -73,6 +73,7 @@ def is_plain(path: Path, text: str) -> bool:
 
 
 def text_of(data: bytes) -> str:
+    """The text of these bytes, as `read_text` has it."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _lines(data.removeprefix(codecs.BOM_UTF8).decode(encoding))
