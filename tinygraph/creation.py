@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph import counted
 from tinygraph.checks import whole
 from tinygraph.device import Device, get_device
 from tinygraph.dtypes import Dtype, float32, int64
@@ -25,6 +24,7 @@ from tinygraph.leaf_options import (
     shape_of,
     sized,
 )
+from tinygraph.ops.shared import counted
 from tinygraph.ops.to import to
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda.patterns import spaced
 from tinygraph.errors import ArgumentError, ShapeError, TinygraphError
 from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.expand import expand
@@ -35,6 +34,7 @@ from tinygraph.ops.matmul import matmul
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.patterns import spaced
 from tinygraph.ops.sum import sum
 from tinygraph.ops.transpose import permute
 from tinygraph.tensor import Operand, Tensor, leaf

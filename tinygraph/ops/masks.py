@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import whole
-from tinygraph.cuda.patterns import FARTHEST, band
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.incoming import unmasked
 from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import device_of
+from tinygraph.ops.shared.patterns import FARTHEST, band
 from tinygraph.ops.where import where
 from tinygraph.shapes import broadcast_shapes
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf

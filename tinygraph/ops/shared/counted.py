@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.patterns import band, spaced
 from tinygraph.device import Device
 from tinygraph.dtypes import Dtype, int64
 from tinygraph.memory import eager_memory
 from tinygraph.ops.cast import Cast
+from tinygraph.ops.shared.patterns import band, spaced
 from tinygraph.shapes import Array
 
 _LARGEST = 2**62  # of integers whose sums are int64 for certain

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.extents import blocks
-from tinygraph.cuda.op_kernels import op_kernel
+from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array
 
-_THREADS, _MOST_BLOCKS = 256, 1024
 FARTHEST = 2**31  # no matrix has so many diagonals
 
 
@@ -32,7 +31,8 @@ def spaced(device: Device, count: int, first: Any, step: Any, place: int, value:
         out[place : place + 1] = value
         return out
     out = device.empty((count,), first.dtype)
-    _launch(op_kernel("patterns", "spaced", first.dtype), out, first, step, place, value)
+    kernel = op_kernel("patterns", "spaced", first.dtype)
+    for_each(kernel, count, out, count, first, step, place, value)
     return out
 
 
@@ -50,11 +50,5 @@ def band(device: Device, rows: int, columns: int, least: int, most: int) -> Arra
             made &= ~np.tri(rows, columns, least - 1, bool)
         return made
     out = device.empty((rows, columns), bool)
-    _launch(op_kernel("patterns", "band"), out, columns, least, most)
+    for_each(op_kernel("patterns", "band"), out.size, out, out.size, columns, least, most)
     return out
-
-
-def _launch(kernel: Any, out: Array, *numbers: Any) -> None:
-    if out.size:
-        grid = min(blocks(out.size, _THREADS), _MOST_BLOCKS)
-        kernel(grid, _THREADS, out, out.size, *numbers)
