@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tinygraph
+from tests.training.test_run_lock import another
 from tinygraph.cli import main
 from tinygraph.training import Progress, RunFolder, load_arrays
 
@@ -124,6 +125,25 @@ def test_other_settings_are_refused_and_nothing_changes(capsys, stopped, options
     for word in words:
         assert word in err
     assert contents(stopped) == before and not Path("other").exists()
+
+
+@pytest.mark.second
+def test_a_run_that_is_trained_elsewhere_is_refused_and_may_be_read(capsys, stopped):
+    before = contents(stopped)
+    with another(stopped) as first:
+        lock = (stopped / ".lock").read_bytes()
+        for more in ([], ["--epochs", "5"]):
+            assert main(["train", "--resume", "run", *more]) == 2
+            err = capsys.readouterr().err
+            assert err.startswith("error: run folder: run: ") and err.count("\n") == 1
+            assert f"got process {first.pid} on {os.uname().nodename}, since " in err
+        assert main(["train", "numba_cnn", "--run", "run"]) == 2
+        assert contents(stopped) == {**before, stopped / ".lock": lock}
+        assert main(["evaluate", "run"]) == 0
+        assert main(["show", "run"]) == 0
+        assert main(["export", "run", "model.onnx"]) == 0
+    assert main(["train", "--resume", "run"]) == 0
+    assert not (stopped / ".lock").exists()
 
 
 @pytest.mark.second

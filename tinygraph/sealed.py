@@ -151,13 +151,15 @@ def load_arrays(path: AnyPath, sealed: bool | None = True) -> dict[str, Array]:
     except OSError as error:
         raise CheckpointError(
             "load_arrays", str(path), "a file that can be read", reason(error), "check the path"
-        ) from None
+        ) from error  # of which a checkpoint asks whether it is damaged
     if sealed or (sealed is None and _TRACE.search(data, 8, 8 + _header_size(path, data))):
         _check_seal(path, data)
     try:
         found = safetensors.numpy.load(data)  # in another order each time
         header = json.loads(data[8 : 8 + _header_size(path, data)])
         return {name: found[name] for name in header if name in found}
+    except MemoryError:
+        raise
     except Exception as error:  # SafetensorError derives from Exception alone
         raise CheckpointError(
             "load_arrays", str(path), "a safetensors file of numbers", error

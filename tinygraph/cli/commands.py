@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -33,6 +33,13 @@ def train(args: Namespace) -> dict[str, Any]:
         if args.dry_run:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
+    with run.alone():
+        return _trained(recipe, config, run, args)
+
+
+def _trained(
+    recipe: recipes.Recipe, config: Any, run: RunFolder, args: Namespace
+) -> dict[str, Any]:
     with _removed_if_empty(run):
         recipe.deal(config, run)
     print(f"{recipe.name}: {listed(asdict(config))}", flush=True)
@@ -73,9 +80,7 @@ def _removed_if_empty(run: RunFolder) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if leads():
-            with suppress(OSError):
-                run.path.rmdir()  # goes only while it is empty
+        run.remove_if_empty()
         raise
 
 
@@ -119,7 +124,8 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
         expected = f"at least {run.epochs_done}, which are done"
         raise ArgumentError("train", "--epochs", expected, asked["epochs"], "start a new run")
     if asdict(config) != {name: value for name, value in saved.items() if name != "recipe"}:
-        run.lengthen(asdict(config))
+        with run.alone(keep=True):
+            run.lengthen(asdict(config))
     return recipe, config, run
 
 

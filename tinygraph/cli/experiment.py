@@ -37,9 +37,9 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
             progress=Progress(lines=not args.json),
         )
     except BaseException:
-        for folder in (run.path / "training", run.path):
-            with suppress(OSError):
-                folder.rmdir()  # goes only while it is empty: nothing was learnt
+        with suppress(OSError):
+            (run.path / "training").rmdir()  # goes only while it is empty: nothing was learnt
+        run.remove_if_empty()
         raise
     notes = list(found["notes"])
     try:

@@ -209,11 +209,24 @@ class Recipe:
         DatasetError
             The data are missing, or not those that the run began with.
         ArgumentError
-            Several ranks, where there is nothing that they could share; a log, and no Trainer.
+            Several ranks, where there is nothing that they could share; a log, and no Trainer;
+            another process that trains in the folder.
         """
         if log is not None and not self.resumable:
             expected, got = "none: it trains in a moment, without a Trainer", f"{log!r:.60}"
             raise ArgumentError(self.name, "log", expected, got, "leave it out")
+        with run.alone():
+            return self._train(config, run, data_dir, download, progress, log)
+
+    def _train(
+        self,
+        config: Any,
+        run: RunFolder,
+        data_dir: Folder,
+        download: bool,
+        progress: Progress | None,
+        log: Log | None,
+    ) -> dict[str, float]:
         self.deal(config, run)
         task = self.prepare(config, data_dir, download, run)
         task.log = log

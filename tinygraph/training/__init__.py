@@ -10,6 +10,7 @@ from tinygraph.training.metrics import accuracy
 from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
+from tinygraph.training.run_lock import RunLockWarning
 from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.tensorboard import TensorBoard
 from tinygraph.training.trainer import Trainer
@@ -21,6 +22,7 @@ __all__ = [
     "Profile",
     "Progress",
     "RunFolder",
+    "RunLockWarning",
     "Stopped",
     "TensorBoard",
     "Trainer",

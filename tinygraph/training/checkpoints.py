@@ -9,16 +9,18 @@ name.  Where the newest one turns out to be damaged nonetheless, the one before 
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
 from tinygraph.disk import real_folder
-from tinygraph.errors import CheckpointError
-from tinygraph.sealed import load_arrays, save_arrays, writing
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.sealed import load_arrays, reason, save_arrays, writing
 from tinygraph.shapes import Array
 
 FORMAT = 3  # another number is refused
@@ -26,10 +28,15 @@ KEPT = 2
 _LABEL = "checkpoint"  # the array that says what the file is
 _NAME = re.compile(r"\d{6,}-\d{9,}")
 _LEFT = re.compile(rf"\.{_NAME.pattern}\.safetensors\.\d+-[0-9a-f]+\.tmp")
+_FORMAT = re.compile(rb"^format \d+, ")
 
 
 class CheckpointWarning(UserWarning):
     """A damaged checkpoint was passed over."""
+
+
+class _NotDamaged(CheckpointError):
+    """A checkpoint that cannot be taken, and keeps its name: its content may be good."""
 
 
 class Checkpoints:
@@ -49,7 +56,7 @@ class Checkpoints:
 
         `epoch` and `step` count what is done; a training is only once at each pair of them.
         """
-        name = f"{epoch:06d}-{step:09d}"
+        name = _name(epoch, step)
         place = self._file(name)
         if not place.exists():  # what has such a name is whole
             with writing(place):
@@ -65,19 +72,23 @@ class Checkpoints:
         """The state in the newest checkpoint that is whole; None where there was none yet.
 
         Damaged ones are renamed, with a CheckpointWarning that names the reason.  Where all are
-        damaged, that is a CheckpointError.
+        damaged, that is a CheckpointError; so is one that cannot be read just now, or that another
+        version of tinygraph wrote.
         """
         damaged: dict[str, str] = {}
         for name in reversed(self.names()):
             try:
                 state = self._load(name)
+            except _NotDamaged:
+                raise
             except CheckpointError as error:
                 damaged[name] = str(error)
                 continue
-            for later, why in damaged.items():
-                text = f"a damaged checkpoint is passed over, {name} is taken: {why}"
+            for later, bad in damaged.items():
+                text = f"a damaged checkpoint is passed over, {name} is taken: {bad}"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)
-                self._file(later).rename(self.folder / f"{later}.damaged")
+                with writing(self._file(later)):
+                    self._file(later).rename(self._free(f"{later}.damaged"))
             return state
         if damaged:
             raise CheckpointError(
@@ -89,14 +100,37 @@ class Checkpoints:
             )
         return None
 
+    def require_not_ahead(self, epoch: int, steps: int) -> None:
+        """ArgumentError where a checkpoint is newer than a training that would go on from here."""
+        done, batches = max((tuple(map(int, n.split("-"))) for n in self.names()), default=(0, 0))
+        if (done, batches) > (epoch, steps):
+            raise ArgumentError(
+                "fit",
+                "run",
+                f"a training that goes on from the newest checkpoint of {self.folder}, after "
+                f"{done} whole epochs and {batches} batches",
+                f"one after {epoch} and {steps}, which would take its place",
+                "trainer.resume() before fit; or a new folder, RunFolder(...), to begin anew",
+            )
+
     def _load(self, name: str) -> dict[str, Array]:
         """What a file holds that is whole and has its own name; CheckpointError otherwise."""
-        state = load_arrays(self._file(name))
+        path = self._file(name)
+        try:
+            state = load_arrays(path)
+        except (CheckpointError, MemoryError) as error:
+            why = error.__cause__ if isinstance(error, CheckpointError) else error
+            if not isinstance(why, (OSError, MemoryError)):
+                raise
+            got = reason(why) if isinstance(why, OSError) else "not enough memory"
+            way_out = "try again, nothing was changed; or move it away to take the one before it"
+            raise _NotDamaged("resume", str(path), "a file to read", got, way_out) from None
         label = state.pop(_LABEL, np.zeros(0)).tobytes()
         if label != _label(name):
-            raise CheckpointError(
+            of_another_format = _FORMAT.sub(b"", label) == _FORMAT.sub(b"", _label(name))
+            raise (_NotDamaged if of_another_format else CheckpointError)(
                 "resume",
-                str(self._file(name)),
+                str(path),
                 f"a checkpoint of format {FORMAT} that was saved under that name",
                 repr(label[:60]),
                 "give it its name again, or use the version of tinygraph that wrote it",
@@ -105,6 +139,15 @@ class Checkpoints:
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.safetensors"
+
+    def _free(self, name: str) -> Path:
+        """That name, with a counter behind it where it is taken: nothing is replaced."""
+        places = (self.folder / (f"{name}-{n}" if n > 1 else name) for n in count(1))
+        return next(place for place in places if not os.path.lexists(place))
+
+
+def _name(epoch: int, steps: int) -> str:
+    return f"{epoch:06d}-{steps:09d}"
 
 
 def _label(name: str) -> bytes:

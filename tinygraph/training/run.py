@@ -12,6 +12,9 @@ tuning.json             tiles and threads of a compiled training, where they wer
 
 Of the ranks of a launch only the first one touches the folder.  All of them call the same methods:
 what is read is told to the others, and so is a failure.
+
+One process at a time writes (run_lock.py): a new folder is its maker's until its training ends, an
+old one is his who resumes it.  Whoever only reads may do so at any time.
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +44,8 @@ from tinygraph.sealed import (
 )
 from tinygraph.shapes import Array
 from tinygraph.training.environment import environment
+from tinygraph.training.run_lock import NAME as LOCK
+from tinygraph.training.run_lock import RunLock
 
 _METRIC = re.compile(r"(\w+_)?(loss|accuracy|seconds)")  # names that are those of numbers in a log
 FOLDERS = ("best", "backups", "checkpoints", "tensorboard")  # no links
@@ -55,7 +62,7 @@ class RunFolder:
     Raises
     ------
     ArgumentError
-        There is something at that path.
+        There is something at that path, or another process is about to train there.
     CheckpointError
         The folder cannot be made.
 
@@ -73,23 +80,34 @@ class RunFolder:
         self.path = OwnPath(as_path("run folder", "path", path))
         self.config: dict[str, Any] = {}
         self.opened = False
+        self._lock = RunLock(self.path)
         from_first(self._make)
 
     def _make(self) -> None:
         with writing(self.path):
-            taken = self.path.exists() and not self.path.is_dir()
-            if taken or (self.path.is_dir() and any(self.path.iterdir())):
-                raise ArgumentError(
-                    "run folder",
-                    str(self.path),
-                    "a new or an empty folder",
-                    "a file" if taken else "a folder with files in it",
-                    "name another one; a run is never written over",
-                )
-            self.path.mkdir(parents=True, exist_ok=True)
-            probe = self.path / ".probe"  # better told now than after the first epoch
-            probe.touch(exist_ok=False)
-            probe.unlink()
+            with suppress(FileExistsError):
+                self.path.mkdir(parents=True)
+            self._require_empty()
+            self._lock.take()  # of two that find the folder empty, one gets it
+            try:
+                self._require_empty()
+                probe = self.path / ".probe"  # better told now than after the first epoch
+                probe.touch(exist_ok=False)
+                probe.unlink()
+            except BaseException:
+                self._lock.release()
+                raise
+
+    def _require_empty(self) -> None:
+        is_folder = self.path.is_dir()
+        if not is_folder or any(entry.name != LOCK for entry in self.path.iterdir()):
+            raise ArgumentError(
+                "run folder",
+                str(self.path),
+                "a new or an empty folder",
+                "a folder with files in it" if is_folder else "a file",
+                "name another one; a run is never written over",
+            )
 
     @classmethod
     def new(cls, recipe: str, root: AnyPath = "runs") -> RunFolder:
@@ -123,6 +141,7 @@ class RunFolder:
         run = cls.__new__(cls)
         run.opened = True
         run.path = OwnPath(as_path("run folder", "path", path))
+        run._lock = RunLock(run.path)
         if not from_first(run.path.is_dir):
             raise CheckpointError(
                 "run folder",
@@ -183,8 +202,39 @@ class RunFolder:
 
     def files(self) -> list[Path]:
         """What a user may want to look at: every file but the checkpoints."""
-        whole = (path for path in self.path.rglob("*") if path.is_file())
+        whole = (path for path in self.path.rglob("*") if path.is_file() and path.name != LOCK)
         return sorted(path for path in whole if self.checkpoints not in path.parents)
+
+    # ---- one process at a time --------------------------------------------------------------
+
+    @contextmanager
+    def alone(self, keep: bool = False) -> Iterator[None]:
+        """Keep other processes from training here, for a block of code.
+
+        The outermost block ends that; with `keep` the next one, where this one does not fail.
+
+        Raises
+        ------
+        ArgumentError
+            Another process trains here: the message names it.
+        """
+        from_first(self._lock.take)
+        with self._lock.alone(keep) if leads() else nullcontext():
+            yield
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """The same for a training: other threads are refused too."""
+        from_first(self._lock.take)
+        with self._lock.training() if leads() else nullcontext():
+            yield
+
+    def remove_if_empty(self) -> None:
+        """Let the folder go again where nothing came of a training."""
+        if leads():
+            self._lock.release()
+            with suppress(OSError):
+                self.path.rmdir()  # goes only while it is empty
 
     # ---- writing ----------------------------------------------------------------------------
 
@@ -201,8 +251,10 @@ class RunFolder:
     def lengthen(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ask for more: what the run came to is no longer its result."""
         self.write_config({**self.config, "settings": dict(settings)})
+        path = self.path / "result.json"
         if leads():
-            (self.path / "result.json").unlink(missing_ok=True)
+            with writing(path), self._lock.briefly():
+                path.unlink(missing_ok=True)
 
     def write_environment(self, **facts: Any) -> Path:
         """Write environment.json: what `environment()` finds, and further facts such as seeds.
@@ -236,7 +288,7 @@ class RunFolder:
             return
         path = self.path / "log.jsonl"
         line = to_json(str(path), row, gaps=True)
-        with writing(path), open_to_append(path) as file:
+        with writing(path), self._lock.briefly(), open_to_append(path) as file:
             file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -251,30 +303,40 @@ class RunFolder:
 
     def back_up(self, arrays: Mapping[str, Any]) -> Path:
         """Keep parameters among the `backups`, with date and time for a name."""
-        name = f"parameters-{datetime.now():%Y%m%d-%H%M%S}.safetensors"
-        return self._save(self.path / "backups" / name, arrays)
+        stem = f"parameters-{datetime.now():%Y%m%d-%H%M%S}"
+        path = self.path / "backups" / f"{stem}.safetensors"
+        for counter in count(2):
+            if not path.exists():
+                break
+            path = path.with_name(f"{stem}-{counter}.safetensors")
+        return self._save(path, arrays)
 
     def _save(self, path: Path, arrays: Mapping[str, Any]) -> Path:
         if not leads():
             return path
-        if path.parent != self.path:
-            with writing(path):
-                real_folder(path.parent)
-        return save_arrays(path, arrays)
+        with self._lock.briefly():
+            if path.parent != self.path:
+                with writing(path):
+                    real_folder(path.parent)
+            return save_arrays(path, arrays)
 
     def _write_json(self, name: str, content: Any) -> Path:
         path = self.path / name
         text = to_json(str(path), content, indent=2, ensure_ascii=False)  # refused on all ranks
-        return write_atomically(path, f"{text}\n".encode()) if leads() else path
+        if leads():
+            with self._lock.briefly():
+                write_atomically(path, f"{text}\n".encode())
+        return path
 
     # ---- reading ----------------------------------------------------------------------------
 
-    def keep_rows(self, count: int) -> None:
+    def keep_rows(self, number: int) -> None:
         """Leave only the first rows of the log, in one step: those before a resume."""
         path = self.path / "log.jsonl"
         if leads() and path.exists():
-            lines = _text(path).split("\n")[:-1]  # a whole line ends in a newline
-            write_atomically(path, "".join(f"{line}\n" for line in lines[:count]).encode())
+            with self._lock.briefly():
+                lines = _text(path).split("\n")[:-1]  # a whole line ends in a newline
+                write_atomically(path, "".join(f"{line}\n" for line in lines[:number]).encode())
 
     def load_parameters(self, best: bool = False) -> dict[str, Array]:
         """The saved parameters by name; CheckpointError where the file is absent or damaged.

@@ -11,6 +11,8 @@ that was not.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -199,26 +201,38 @@ class Trainer:
         Stopped
             SIGINT or SIGTERM came, and there is a run folder: a checkpoint was saved.
         ArgumentError
-            No batch to train on, or a bad number of epochs.
+            No batch to train on, a bad number of epochs, a run folder in which another process
+            trains, or one with newer checkpoints: `resume` takes them up.
         CheckpointError
             The run folder cannot be written, or the loader is not that of the resumed run.
         """
         require_training(train_loader, epochs, duration)
-        self._take_up(train_loader)
+        with self._alone():
+            self._take_up(train_loader)
+            return self._epochs(train_loader, validation_loader, epochs, duration)
+
+    def _epochs(
+        self,
+        loader: DataLoader,
+        held_out: DataLoader | None,
+        epochs: int | None,
+        limit: float | None,
+    ) -> list[dict[str, Any]]:
+        """Train for some epochs, or as long as that."""
         last = math.inf if epochs is None else self.epoch + epochs
         rows = []
-        self.progress.start(None if epochs is None else epochs * len(train_loader))
-        clock = Clock(self.seconds, duration)
+        self.progress.start(None if epochs is None else epochs * len(loader))
+        clock = Clock(self.seconds, limit)
         try:
             with StopSignal() as signal:
-                self._step.begin(train_loader)
-                self.log.begin(self, train_loader)
+                self._step.begin(loader)
+                self.log.begin(self, loader)
                 asked = self._ask(clock, signal)
                 while self.epoch < last and not asked.over:
-                    rows.append(self._one_epoch(train_loader, validation_loader, clock, signal))
+                    rows.append(self._one_epoch(loader, held_out, clock, signal))
                     self.progress.epoch(rows[-1], epochs and int(last))
                     asked = self._ask(clock, signal)
-                    self._stop_if_asked(train_loader, asked)  # it came while validating
+                    self._stop_if_asked(loader, asked)  # it came while validating
         finally:
             self.seconds = clock.now()
             self.progress.close()
@@ -316,12 +330,18 @@ class Trainer:
         ------
         CheckpointError
             All checkpoints are damaged, or they belong to another model or optimiser.
+        ArgumentError
+            Another process trains in the run folder.
         """
         if self.run is None:
             raise ArgumentError("resume", "run", "a run folder", "none", "run=...")
-        found = arrays_from_first(Checkpoints(self.run.checkpoints).newest)
+        with self.run.alone(keep=True):  # until the next `fit` ends
+            return self._resume(self.run)
+
+    def _resume(self, run: RunFolder) -> int:
+        found = arrays_from_first(Checkpoints(run.checkpoints).newest)
         if found is None:
-            self.run.keep_rows(0)
+            run.keep_rows(0)
             return 0
         document, order = restore(found, self.model, self.optimizer, self.schedule)
         default_generator.load_state_dict(document["generator"])
@@ -330,7 +350,7 @@ class Trainer:
         self.best, self._means = document["best"], Means(**document["means"])
         self._saved_at = self._backed_up_at = self.seconds
         self._resumed = document["loader"], order
-        self.run.keep_rows(self.epoch)
+        run.keep_rows(self.epoch)
         self.back_up()
         return self.steps
 
@@ -339,6 +359,15 @@ class Trainer:
         if self.run is None:
             raise ArgumentError("back_up", "run", "a run folder", "none", "run=...")
         return self.run.back_up(self.model.state_dict())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """In the run folder, if there is one, nobody else trains; and nothing newer is there."""
+        with nullcontext() if self.run is None else self.run.training():
+            if self.run is not None:
+                kept = Checkpoints(self.run.checkpoints)
+                from_first(lambda: kept.require_not_ahead(self.epoch, self.steps))
+            yield
 
     def _take_up(self, loader: DataLoader) -> None:
         """Put the loader where the resumed run stood."""
