@@ -10,6 +10,13 @@
 Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.py, op.py, graph.py.
 """
 
+import sys as _sys
+
+if getattr(_sys, "argv", [])[:1] == ["-m"]:  # `python -m` loads a package before its program
+    import tinygraph_command as _command
+
+    _command.quiet_where_it_is_run(_sys.orig_argv)
+
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from tinygraph.cli import main
+from tinygraph_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import struct
+import time
 import warnings
 
 import numpy as np
@@ -111,6 +112,7 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path):
 
     def twice(*batch):
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)  # as a hand does: two at once are one, as of `timeout`
         os.kill(os.getpid(), signal.SIGINT)
         return step(*batch)
 

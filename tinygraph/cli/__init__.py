@@ -3,7 +3,8 @@
 Each command is one function (commands.py, machine.py), which returns what `--json` prints and shows
 the rest with `print`; `PARSERS` (arguments.py) lists them.
 
-Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130 or 143 stopped by a signal.
+Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130, 143 or 129
+stopped by a signal: SIGINT, SIGTERM, SIGHUP.
 A command that looks for mistakes says in its answer whether it is `ok`; 1 where it is not.
 run-cuda ends with the exit status of the program that it ran.
 """
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, 1, 2, 130 (SIGINT) or 143 (SIGTERM).
+        0, 1, 2, 130 (SIGINT), 143 (SIGTERM) or 129 (SIGHUP).
 
     Examples
     --------

@@ -324,6 +324,9 @@ def stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    if signal.getsignal(signal.SIGTERM) in (signal.SIG_IGN, None):  # it stays ignored
+        yield
+        return
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Hashable, Sequence
@@ -20,6 +21,7 @@ from tinygraph.cuda.nvrtc.built import FOLDER
 from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError
+from tinygraph.helper_processes import left_to_the_program, out_of_reach
 from tinygraph.paths import typed
 
 Outcome = Resources | KernelCompileError
@@ -132,15 +134,33 @@ def _compiled(
     if len(jobs) <= FEW:
         outcomes = [_outcomes(job) for job in given]
     else:
-        spawn = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
-        with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
-            outcomes = list(pool.map(_outcomes, given))
+        outcomes = _shared_out(given)
     found = {
         (at, arch): outcome
         for (ats, arch), several in zip(jobs, outcomes, strict=True)
         for at, outcome in zip(ats, several, strict=True)
     }
     return [[found[at, arch] for arch in archs] for at in range(len(instances))]
+
+
+def _shared_out(jobs: list[Any]) -> list[list[Outcome]]:
+    """The outcomes of jobs that several processes share."""
+    spawn = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
+    others = {*multiprocessing.active_children()}
+    ctrl_c = (signal.SIGINT,)  # is for this process
+    pool = ProcessPoolExecutor(
+        os.cpu_count(), spawn, initializer=left_to_the_program, initargs=(ctrl_c,)
+    )
+    try:
+        with out_of_reach(ctrl_c):
+            found = pool.map(_outcomes, jobs)
+        return list(found)
+    except BaseException:
+        for child in {*multiprocessing.active_children()} - others:
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _outcomes(job: tuple[Sequence[Instance], str, str | None]) -> list[Outcome]:

@@ -51,9 +51,9 @@ def write_stripped(folder: Path) -> Path:
     for exercise in own:
         place = f"tinygraph/{exercise.folder.relative_to(package).as_posix()}"
         contents |= {f"{place}/{name}": data for name, data in _left(exercise)}
-    plugin = package.parent / "tinygraph_pytest.py"
-    if plugin.exists():
-        contents[plugin.name] = plugin.read_bytes()
+    for beside in ("tinygraph_command.py", "tinygraph_pytest.py"):
+        if (package.parent / beside).exists():
+            contents[beside] = (package.parent / beside).read_bytes()
     version = f"{tinygraph.__version__}+stripped"
     stem = f"{NAME.replace('-', '_')}-{version}"
     contents |= {f"{stem}.dist-info/{name}": data for name, data in _about(version)}

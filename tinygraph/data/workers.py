@@ -25,11 +25,11 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
+from multiprocessing.util import Finalize
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -40,6 +40,7 @@ from tinygraph.data.dataset import WORKER_STREAM
 from tinygraph.data.fetch import Fetcher
 from tinygraph.data.mapped import as_place
 from tinygraph.errors import ArgumentError, WorkerError
+from tinygraph.helper_processes import left_to_the_program, out_of_reach
 from tinygraph.random import manual_seed, philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, leaf
@@ -129,13 +130,15 @@ class Workers:
         self.sound = True  # whether all of them can be asked for more
         self._waiting: deque[tuple[_Worker, Task]] = deque()  # what was asked for, oldest first
         self._workers: list[_Worker] = []
+        # Python ends its processes by SIGTERM, which workers leave to the program, and waits.
+        Finalize(self, _end, (self._workers, 0.0), exitpriority=100)
         context: Any = start.context
         if not hasattr(context, "Process"):
             context = multiprocessing.get_context(context or METHOD)
         job = Job(fetcher, seed, start.init)
         sent = job if context.get_start_method() == "fork" else _payload(job)
         try:
-            with _uninterrupted():
+            with out_of_reach():
                 for place in range(start.processes):
                     self._workers.append(_Worker(place, context, sent))
         except BaseException:
@@ -184,18 +187,8 @@ class Workers:
     def close(self) -> None:
         """End all of them: none is left when this returns."""
         self.sound = False
-        if sys.is_finalizing():  # the end of the program has ended them
-            return
-        workers, self._workers = self._workers, []
-        for worker in workers:
-            worker.connection.close()
-        processes = [worker.process for worker in workers]
-        _join(processes)
-        for end in ("terminate", "kill"):
-            processes = [process for process in processes if process.exitcode is None]
-            for process in processes:
-                getattr(process, end)()
-            _join(processes)
+        if not sys.is_finalizing():  # the end of the program has ended them
+            _end(self._workers, _GRACE)
 
     __del__ = close
 
@@ -225,11 +218,18 @@ class Crew:
                 workers.close()
 
 
-def _join(processes: Sequence[Any]) -> None:
-    """Wait for processes, for a while."""
-    limit = time.monotonic() + _GRACE
-    for process in processes:
-        process.join(max(0, limit - time.monotonic()))
+def _end(workers: list[_Worker], grace: float) -> None:
+    """Let go of workers, and kill those that have not ended by themselves after some seconds."""
+    ended, workers[:] = workers[:], []
+    for worker in ended:
+        worker.connection.close()
+    limit = time.monotonic() + grace
+    for worker in ended:
+        worker.process.join(max(0, limit - time.monotonic()))
+    for worker in ended:
+        if worker.process.exitcode is None:
+            worker.process.kill()
+            worker.process.join(_GRACE)
 
 
 class _JobPickler(ForkingPickler):
@@ -254,30 +254,12 @@ def _payload(job: Job) -> bytes:
         ) from None
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Processes that are started here inherit that Ctrl-C does not reach them; see `work`."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # the first start of a process would do so, and unmask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 # ---- in the worker ------------------------------------------------------------------------------
 
 
 def work(connection: Connection, other_end: Connection, sent: Job | bytes, number: int) -> None:
-    """The life of a worker: a batch for each task, until the program's end of the pipe is closed.
-
-    Ctrl-C goes to all processes of a terminal.  What it means is decided by the program alone,
-    which may want to finish its step and save.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The life of a worker: a batch for each task, until the program lets go of the pipe."""
+    left_to_the_program()
     other_end.close()
     with suppress(OSError):  # the program has closed its end
         try:

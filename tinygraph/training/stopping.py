@@ -15,7 +15,9 @@ import numpy as np
 from tinygraph.checks import number, whole
 from tinygraph.distributed import leads, world
 from tinygraph.errors import ArgumentError
+from tinygraph.helper_processes import ENDING
 
+_TOGETHER = 0.05  # seconds between two signals that are sent as one
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -96,20 +98,24 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopSignal:
-    """While it is entered, SIGINT (Ctrl-C) and SIGTERM only leave a note in `received`.
+    """While it is entered, SIGINT (Ctrl-C), SIGTERM and SIGHUP only leave a note in `received`.
 
-    The training looks at it after each batch.  A second SIGINT interrupts at once.  Signals can
+    The training looks at it after each batch.  A second SIGINT interrupts at once; one that comes
+    with the first is the same one: `timeout` sends it to its child and to the group.  What was
+    ignored stays so, as SIGINT in the background of a script and SIGHUP under nohup.  Signals can
     only be caught in the main thread; in another one nothing is changed.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self._since = 0.0
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopSignal:
         if threading.current_thread() is threading.main_thread():
-            for kind in (signal.SIGINT, signal.SIGTERM):
-                self._before[kind] = signal.signal(kind, self._note)
+            for kind in ENDING:
+                if signal.getsignal(kind) not in (signal.SIG_IGN, None):  # None: not Python's own
+                    self._before[kind] = signal.signal(kind, self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -118,6 +124,7 @@ class StopSignal:
         self._before.clear()
 
     def _note(self, kind: int, frame: object) -> None:
-        if self.received is not None and kind == signal.SIGINT:
+        if self.received is None:
+            self.received, self._since = kind, time.monotonic()
+        elif kind == signal.SIGINT and time.monotonic() - self._since > _TOGETHER:
             raise KeyboardInterrupt
-        self.received = kind

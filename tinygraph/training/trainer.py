@@ -18,7 +18,7 @@ from typing import Any
 
 from tinygraph.checks import number, one_of
 from tinygraph.data import DataLoader
-from tinygraph.distributed import arrays_from_first, from_first
+from tinygraph.distributed import arrays_from_first, from_first, world
 from tinygraph.errors import ArgumentError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
@@ -199,7 +199,7 @@ class Trainer:
         DivergenceError
             The loss is not finite.  In the run folder are the parameters of the epoch before.
         Stopped
-            SIGINT or SIGTERM came, and there is a run folder: a checkpoint was saved.
+            SIGINT, SIGTERM or SIGHUP came, and there is a run folder: a checkpoint was saved.
         ArgumentError
             No batch to train on, a bad number of epochs, a run folder in which another process
             trains, or one with newer checkpoints: `resume` takes them up.
@@ -278,7 +278,7 @@ class Trainer:
         started = clock.now() - self._epoch_seconds
         self._step.begin_epoch()
         with mode(self.model, training=True):
-            for inputs, labels in self._step.batches(loader):
+            for inputs, labels in self._batches(loader, clock, signal):
                 loss, right = self.step(inputs, labels)
                 require_finite(loss, self.epoch + 1, loader.position)
                 self._means.add(loss, right, self._step.samples)
@@ -293,6 +293,18 @@ class Trainer:
                 if asked.over:
                     break
         return self._close_epoch(loader, held_out)
+
+    def _batches(self, loader: DataLoader, clock: Clock, signal: StopSignal) -> Iterator[Any]:
+        """What is left of the epoch.  Where a signal has reached what makes batches, it is a stop.
+
+        Of several ranks the others wait for this one's step: there the error is all that is left.
+        """
+        try:
+            yield from self._step.batches(loader)
+        except Exception:
+            if signal.received and world().size == 1:
+                self._stop_if_asked(loader, self._ask(clock, signal))
+            raise
 
     def _close_epoch(self, loader: DataLoader, held_out: DataLoader | None) -> dict[str, Any]:
         """Validate, log and save; then the next epoch may begin."""
