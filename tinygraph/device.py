@@ -18,7 +18,6 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DeviceError, install, nearest
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
-from tinygraph.variables import count_of
 
 _NOTHING = nullcontext()
 COPIED = "copied an array from the host"  # why the host has waited
@@ -152,6 +151,8 @@ class CudaDevice(Device):
         gpu = self.cupy.cuda.Device()
         self.index, self.arch = gpu.id, f"sm_{gpu.compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
+        from tinygraph.variables import count_of  # here: of a GPU alone
+
         limit = count_of("device", "TINYGRAPH_CUDA_MEMORY_LIMIT", None, 0, 2**63 - 1)
         if limit is not None:
             self.set_memory_limit(limit)
