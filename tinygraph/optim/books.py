@@ -172,9 +172,11 @@ class Books:
         if key in self.numbers:
             found = plain(value)
             is_number = isinstance(found, Real) and not isinstance(found, bool)
-            if is_number and 0 <= float(found) < math.inf:  # NaN is neither
-                return ""
-            return f"expected a finite number of at least 0, got {value!r:.40}"
+            if not is_number:
+                return f"expected a number, got {value!r:.40}"
+            if key == "step" and not found >= 0:
+                return f"expected a number of at least 0, got {value!r:.40}"
+            return "" if math.isfinite(found) else f"expected a finite number, got {value!r:.40}"
         if key not in self.arrays:
             return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
         unmasked("load_state_dict", key, value)
