@@ -11,7 +11,6 @@ run-cuda ends with the exit status of the program that it ran.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -28,6 +27,7 @@ from tinygraph.errors import (
     TinygraphError,
 )
 from tinygraph.json_text import to_json
+from tinygraph.streams import abandon, say, standing
 from tinygraph.training import Stopped
 
 __all__ = ["PARSERS", "main", "parse"]
@@ -55,11 +55,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     perceptron ...linear_regression ...numba_cnn ...
     0
     """
+    with standing():
+        try:
+            return _answered(sys.argv[1:] if argv is None else argv)
+        finally:
+            try:
+                sys.stdout.flush()
+            except OSError:  # what was not written goes nowhere, also at the end of Python
+                abandon(sys.stdout)
+
+
+def _answered(argv: Sequence[str]) -> int:
     command = ""
     try:
-        if isinstance(sys.stdout, TextIOWrapper):  # a locale may have no letter for what is said
-            sys.stdout.reconfigure(errors="backslashreplace")
-        args = parse(sys.argv[1:] if argv is None else argv)
+        args = parse(argv)
         command, leads = args.command, world().rank == 0
         with nullcontext() if leads and not args.json else redirect_stdout(StringIO()):
             answer = args.run_command(args)
@@ -79,13 +88,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             way_out = "a smaller --batch-size or fewer --filters need less"
         return _fail(f"not enough memory. {error}. Way out: {way_out}", 1)
     except BrokenPipeError:  # the reader of stdout has gone, as in `tinygraph ... | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon(sys.stdout)
         return 1
     except OSError as error:
         return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     except Stopped as stop:
         if world().rank == 0:  # all ranks stop, after the same batch
-            print(stop, file=sys.stderr)
+            say(stop, sys.stderr)
         return 128 + stop.signal
     except KeyboardInterrupt:
         return end_together("interrupted", 130)

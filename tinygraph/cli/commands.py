@@ -16,6 +16,7 @@ from tinygraph.errors import ArgumentError, CheckpointError, install
 from tinygraph.paths import typed
 from tinygraph.recipes.settings import DeviceName, as_text, describe_type, fit, meanings, type_of
 from tinygraph.show.text import clip
+from tinygraph.streams import unbroken
 from tinygraph.text_table import aligned
 from tinygraph.training import Progress, RunFolder, TensorBoard
 
@@ -33,7 +34,7 @@ def train(args: Namespace) -> dict[str, Any]:
         if args.dry_run:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
-    with run.alone():
+    with run.alone(), unbroken():
         return _trained(recipe, config, run, args)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tinygraph.checks import one_of
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.errors import ArgumentError
+from tinygraph.streams import unbroken
 from tinygraph.training import Progress, RunFolder
 
 EXPERIMENTS = {"numba_cnn": "benchmarks.numba_cnn"}  # the module of each
@@ -22,6 +23,11 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
     """Measure, train, draw the figures, and name all files."""
     one_of("experiment", "recipe", args.recipe, EXPERIMENTS)
     module = _module(EXPERIMENTS[args.recipe])
+    with unbroken():
+        return _measured(module, args)
+
+
+def _measured(module: Any, args: Namespace) -> dict[str, Any]:
     run = RunFolder(args.run) if args.run else RunFolder.new(f"experiment-{args.recipe}")
     try:
         found = module.experiment(

@@ -28,6 +28,7 @@ from contextlib import suppress
 from typing import Any
 
 from tinygraph.distributed.world import World
+from tinygraph.streams import flush
 
 _OTHERS, _EACH, _AT_MOST = 1.0, 0.5, 5.0  # seconds, by rank, for the ranks before to speak
 _INNOCENT = 10.0  # for a rank that is known to have failed
@@ -43,9 +44,10 @@ def wait_turn(world: World) -> None:
 
 def end(world: World, message: str, code: int) -> None:
     """Say why a launch ends and how to go on, and end it."""
-    sys.stdout.flush()
+    flush()
     hint = f"{world.resume_hint}\n" if world.resume_hint else ""
-    os.write(2, f"{message}\n{hint}".encode())  # in one piece, from any thread
+    with suppress(OSError):  # nobody listens
+        os.write(2, f"{message}\n{hint}".encode("utf-8", "backslashreplace"))  # in one piece
     world.abort(code)
 
 

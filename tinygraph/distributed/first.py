@@ -15,6 +15,7 @@ from tinygraph.distributed.ending import end, wait_turn
 from tinygraph.distributed.joined import world
 from tinygraph.errors import DistributedError
 from tinygraph.shapes import Array
+from tinygraph.streams import say
 
 T = TypeVar("T")
 
@@ -92,5 +93,5 @@ def end_together(message: str, code: int) -> int:
     if ranks.size > 1:
         wait_turn(ranks)
         end(ranks, f"rank {ranks.rank}: {message}" if ranks.rank else message, code)
-    print(message, file=sys.stderr, flush=True)
+    say(message, sys.stderr)
     return code

@@ -18,7 +18,6 @@ from __future__ import annotations
 import atexit
 import math
 import os
-import sys
 import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -34,6 +33,7 @@ from tinygraph.distributed.watch import Watcher
 from tinygraph.distributed.world import Handle, World, own_cores
 from tinygraph.errors import DistributedError, ShapeError
 from tinygraph.shapes import Array, Shape
+from tinygraph.streams import flush
 
 REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add, "mean": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,
@@ -297,8 +297,7 @@ class Mpi(World):
 
     def abort(self, code: int = 1) -> NoReturn:
         self._withdraw()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # MPI has a line of its own about it
         self.comm.Abort(code)
         raise SystemExit(code)

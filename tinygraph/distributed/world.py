@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
@@ -22,6 +21,7 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array
+from tinygraph.streams import flush
 
 _NOTHING = nullcontext()
 
@@ -179,8 +179,7 @@ class World:
 
     def abort(self, code: int = 1) -> NoReturn:
         """End all ranks at once."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        flush()
         os._exit(code)
 
     def finalize(self) -> None:

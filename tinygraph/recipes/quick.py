@@ -6,6 +6,7 @@ at the end.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from tinygraph.errors import CheckpointError
 from tinygraph.plan import CompiledFunction
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Task
+from tinygraph.streams import say
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
 
@@ -61,7 +63,7 @@ class QuickRecipe(Recipe):
             progress.epoch(rows[-1], None)
         ending, text = self.ending(task, rows)
         if progress.lines:
-            print(text, flush=True)
+            say(text, sys.stdout)
         return ending
 
     def loader(self, config: Any, training: Any) -> DataLoader:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tinygraph.distributed import leads
+from tinygraph.streams import abandon, say, shown_on_terminal
 
 
 class Progress:
@@ -28,7 +30,7 @@ class Progress:
     def __init__(self, lines: bool = True, bar: bool | None = None) -> None:
         self.lines = lines
         if bar is None:
-            bar = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+            bar = shown_on_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self.wants_bar = bar
         self._bar: Any = None
 
@@ -38,28 +40,42 @@ class Progress:
             return
         from tqdm import tqdm  # takes a moment to load, and few have a bar
 
-        self._bar = tqdm(total=batches, unit="batch", leave=False, dynamic_ncols=True)
+        with suppress(OSError):  # the terminal has gone
+            self._bar = tqdm(total=batches, unit="batch", leave=False, dynamic_ncols=True)
 
     def advance(self) -> None:
         """A batch is done."""
         if self._bar is not None:
-            self._bar.update()
+            self._lasts(self._bar.update)
 
     def epoch(self, row: Mapping[str, Any], epochs: int | None) -> None:
         """An epoch is done; `epochs` is the number of the last one, if that is known."""
         if not self.lines:
             return
         line = describe(row, epochs)
-        if self._bar is None:
-            print(line, flush=True)
-        else:
-            self._bar.write(line, file=sys.stdout)
+        if self._bar is None or not self._lasts(lambda: self._write(line)):
+            say(line, sys.stdout)
+
+    def _write(self, line: str) -> None:
+        """Write a line above the bar."""
+        with self._bar.external_write_mode(sys.stdout):
+            say(line, sys.stdout)
 
     def close(self) -> None:
         """The training is over, or was broken off."""
         if self._bar is not None:
-            self._bar.close()
+            self._lasts(self._bar.close)
+        self._bar = None
+
+    def _lasts(self, act: Callable[[], Any]) -> bool:
+        """Do something with the bar; False where its terminal has gone: the training has not."""
+        try:
+            act()
+        except (OSError, ValueError):
+            abandon(sys.stderr)
             self._bar = None
+            return False
+        return True
 
 
 def shown(progress: Progress | bool | None) -> Progress:
