@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from io import StringIO, TextIOWrapper
+from io import StringIO
 
 from tinygraph.cli.arguments import PARSERS, parse
 from tinygraph.distributed import end_together, world
