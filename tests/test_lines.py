@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.lines import LONG, MANY, SHORT, maxima, sums
+from tinygraph.ops.shared.lines import MANY, SHORT, SHORTEST, maxima, sums
+from tinygraph.ops.shared.totals import LINE
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0]
+LONGER = [(MANY, length) for length in (SHORTEST - 1, SHORTEST, LINE - 1, LINE)]
 SHAPES = [(lines, length) for lines in (1, MANY - 1, MANY) for length in (1, SHORT - 1, SHORT)]
 
 
@@ -39,7 +41,7 @@ def test_maxima(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [*SHAPES, (MANY, 0), (2, MANY, 3), (0, 3), (MANY, LONG)])
+@pytest.mark.parametrize("shape", [*SHAPES, *LONGER, (MANY, 0), (2, MANY, 3), (0, 3)])
 def test_sums(shape, dtype):
     tolerance = 8 * np.finfo(dtype).eps
     for x in (drawn(shape, dtype), drawn(shape, dtype).T.copy().T):
