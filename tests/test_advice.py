@@ -270,6 +270,7 @@ NOT_TYPED = {
     "device.py:nccl": INSTALLS,
     "distributed/world.py:crowd": "it needs fewer cores than ranks; the command is launched_by's",
     "errors.py:install": "tests/test_installation.py installs each extra's name",
+    "onnx/attributes.py:require_opset": INSTALLS,
     "saving.py:_read_by_torch": INSTALLS,
 }
 

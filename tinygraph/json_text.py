@@ -75,9 +75,6 @@ Way out: write its name: x.__name__
     """
     try:
         text = json.dumps(_Plain(name, gaps).of(value, ()), allow_nan=False, **layout)
-        text.encode()
-    except UnicodeEncodeError:  # a name of a file that is no UTF-8: what stands for its bytes
-        return to_json(name, value, gaps=gaps, **{**layout, "ensure_ascii": True})
     except RecursionError:
         expected, got = "a nest that ends", "one that holds itself, or is too deep"
         raise ArgumentError(name, "the value", expected, got) from None
@@ -86,7 +83,8 @@ Way out: write its name: x.__name__
     except ValueError as error:  # Python has a limit for the digits of an integer
         way_out = "make a text of it: hex(x)"
         raise ArgumentError(name, "an integer", "fewer digits", error, way_out) from None
-    return text
+    # A name of a file that is no UTF-8 has halves of surrogates: as \udce9 they are JSON, too.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def from_json(text: str | bytes) -> Any:

@@ -33,7 +33,7 @@ from tinygraph.ops.gather import gather
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.operands import device_of, promote
 from tinygraph.ops.shared.patterns import spaced
 from tinygraph.ops.sum import sum
 from tinygraph.ops.transpose import permute
@@ -203,7 +203,8 @@ def _diagonal(number: int, name: str, node: Tensor, first: int, second: int) -> 
         raise ShapeError("einsum", f"operand {number}", expected, node.shape)
     shape = [*node.shape]
     shape[second] = 1
-    places = leaf(spaced(node.device, n, np.int64(0), np.int64(1), 0, np.int64(0)), node.device)
+    device = device_of(node)
+    places = leaf(spaced(device, n, np.int64(0), np.int64(1), 0, np.int64(0)), device)
     along = reshape(places, tuple([n if i == first else 1 for i in range(node.ndim)]))
     at = expand(along, tuple(shape))
     kept = [size for i, size in enumerate(shape) if i != second]

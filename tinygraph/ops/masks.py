@@ -145,4 +145,5 @@ def _matrices(op: str, x: Operand, diagonal: int) -> tuple[Tensor, int]:
 def triangle(x: Tensor, least: int = -FARTHEST, most: int = FARTHEST) -> Tensor:
     """A mask of the matrices x (..., M, N): True on the diagonals `least` to `most`."""
     rows, columns = x.shape[-2:]
-    return leaf(band(x.device, rows, columns, least, most), x.device)
+    device = device_of(x)
+    return leaf(band(device, rows, columns, least, most), device)

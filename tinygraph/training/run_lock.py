@@ -17,7 +17,6 @@ Readers take no lock.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import threading
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError
+from tinygraph.json_text import from_json, to_json
 from tinygraph.sealed import writing
 
 NAME = ".lock"
@@ -209,14 +209,14 @@ def _describe(descriptor: int) -> None:
     me = {"pid": os.getpid(), "host": os.uname().nodename, "since": since}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(me).encode(), 0)
+        os.pwrite(descriptor, to_json(NAME, me).encode(), 0)
 
 
 def _holder(descriptor: int) -> tuple[str, str]:
     """Who holds the lock of a file, in words, and what to do about it."""
     for _ in range(10):
         try:
-            found = json.loads(os.pread(descriptor, _MOST, 0))
+            found = from_json(os.pread(descriptor, _MOST, 0))
             pid, host, since = int(found["pid"]), str(found["host"]), str(found["since"])
         except (ValueError, TypeError, KeyError, RecursionError):
             time.sleep(0.02)  # it has just got the lock, and not yet said so

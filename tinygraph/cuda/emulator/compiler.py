@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 
 # A kernel that stands alone has no C++ library: the headers in freestanding/ take its place.
-_TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}  # names may be no UTF-8
+_ERRORS = "surrogateescape"  # names may be no UTF-8
 _COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", f"-I{INCLUDE}"]
 _KERNEL = [f"-I{INCLUDE / 'freestanding'}"]
 _FAST = shlex.split("-O3 -g1 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math")
@@ -308,14 +308,15 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
     def write(target: Path) -> None:
         text, part = target.with_suffix(".cpp"), target.with_suffix(".o")
         assembly = target.with_suffix(".s")
-        text.write_text(unit, **_TEXT)  # it names the file of the source
+        text.write_text(unit, encoding="utf-8", errors=_ERRORS)  # it names the file of the source
         try:
             # Compiled and linked apart: with -fsanitize=thread the linker would add the library
             # whose functions the run time defines itself.
             if counted:
                 run(*flags, "-S", str(text), "-o", str(assembly))
-                made = add_table(assembly.read_text(**_TEXT))
-                assembly.write_text(add_branches(made) if build == "traced" else made, **_TEXT)
+                made = add_table(assembly.read_text(encoding="utf-8", errors=_ERRORS))
+                made = add_branches(made) if build == "traced" else made
+                assembly.write_text(made, encoding="utf-8", errors=_ERRORS)
                 run("-c", str(assembly), "-o", str(part))
             else:
                 read = [] if build == "followed" else read_headers(checked)
