@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.data.idx_bytes import header, idx
 from tinygraph import free_memory
 from tinygraph.data import read_idx
-from tinygraph.errors import DatasetError
+from tinygraph.errors import ArgumentError, DatasetError
 
 ARRAY = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PLAIN = idx(ARRAY)
@@ -70,7 +70,7 @@ def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DatasetError, match="Not a regular file"):
         read_idx(tmp_path / "pipe")
-    with pytest.raises(DatasetError, match="read_idx"):
+    with pytest.raises(ArgumentError, match="read_idx"):
         read_idx("a\0b")
 
 

@@ -178,7 +178,7 @@ def test_one_node_as_both_operands():
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])
 def test_integers_are_exact_and_never_differentiable(name):
     big = 2**53 + 1  # a float64 cannot hold it
-    y = getattr(tg, name)(tg.Tensor([big]), 1)
+    y = getattr(tg, name)(tg.tensor([big]), 1)
     exact = {"add": big + 1, "sub": big - 1, "mul": big, "maximum": big, "minimum": 1, "pow": big}
     assert y.dtype == np.int64 and y.item() == exact[name] and not y.requires_grad
 

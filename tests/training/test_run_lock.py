@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
+from tinygraph import sealed
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.training import CheckpointWarning, RunFolder, RunLockWarning, Stopped, load_arrays
 from tinygraph.training.checkpoints import Checkpoints
@@ -373,7 +374,7 @@ FOR_NOW = [errno.EMFILE, errno.EIO, errno.ENOMEM, errno.EACCES, errno.ENFILE, er
 @pytest.mark.parametrize("handling", [False, True])
 def test_a_checkpoint_that_cannot_be_read_keeps_its_name(folder, monkeypatch, number, handling):
     before = contents(folder)
-    read, newest = Path.read_bytes, max((folder / "checkpoints").iterdir())
+    read, newest = sealed._read, max((folder / "checkpoints").iterdir())
 
     def fails(path):
         if path == newest:
@@ -382,7 +383,7 @@ def test_a_checkpoint_that_cannot_be_read_keeps_its_name(folder, monkeypatch, nu
 
     worker = trainer(RunFolder.open(folder))
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", fails)
+        patch.setattr(sealed, "_read", fails)
         words = "memory" if number is None else re.escape(os.strerror(number))
         with pytest.raises(CheckpointError, match=f"{newest.name}.*{words}.*nothing was changed"):
             worker.resume()

@@ -95,7 +95,7 @@ def _bitwise(op: Op, sign: str, of_12_and_10: int) -> Callable[[Operand, Operand
     Examples
     --------
     >>> import tinygraph as tg
-    >>> (tg.Tensor([12]) {sign} 10).value
+    >>> (tg.tensor([12]) {sign} 10).value
     array([{of_12_and_10}])
     """
     return join
