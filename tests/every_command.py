@@ -44,7 +44,7 @@ def commands(folder):
         (["start", file("another")], 0),
         (["check", "1"], 1),  # nobody has worked on it
         (["hint", "1"], 0),
-        (["run", "1"], 2),  # it has no training
+        (["run", "none"], 2),
         (["status"], 0),
         (["reset", "1"], 0),
         (["solution", "1", "--anyway"], 0),

@@ -3,18 +3,15 @@
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import tinygraph as tg
-from tests.every_command import OP, PROGRAM, SCALE, commands
+from tests.faults import closed_streams
+from tests.faults.closed_streams import LATIN
 from tests.training.networks import loaders, trainer
 from tinygraph import streams
 from tinygraph.cli import main
@@ -22,78 +19,23 @@ from tinygraph.sealed import write_json
 from tinygraph.training import Progress, RunFolder
 
 ROOT = Path(__file__).parents[1]
-HARNESS = [sys.executable, "-m", "tests.every_command"]
-LATIN = os.fsdecode(b"caf\xe9")
 
 # ---- every command ---------------------------------------------------------------------------
-
-# What a shell puts behind the command, the name of the folder, and the environment.
-SETTINGS = {
-    "no stdin": ("<&-", "plain", {}),
-    "no stdout": (">&-", "plain", {}),
-    "no stderr": ("2>&-", "plain", {}),
-    "head": ("| true", "plain", {}),
-    "ASCII": ("", "café", {"PYTHONIOENCODING": "ascii"}),
-    "Latin-1": ("", "名前", {"PYTHONIOENCODING": "latin-1"}),
-    "C": ("", "café", {"LC_ALL": "C", "PYTHONUTF8": "0"}),
-    "no UTF-8": ("", LATIN, {}),
-}
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A folder with what commands ask for."""
-    folder = tmp_path_factory.mktemp("prepared")
-    text = folder / "text.txt"
-    text.write_text("to be or not to be, that is the question. " * 60, encoding="utf-8")
-    small = ["--set", "context=8", "--set", "windows=24", "--set", "hidden=8", "--epochs", "1"]
-    quick = ["numba_cnn", "--filters", "1", "--epochs", "1"]
-    with redirect_stdout(io.StringIO()):
-        assert main(["train", *quick, "--run", str(folder / "numba")]) == 0
-        made = ["train", "lstm_text", "--data", str(text), *small, "--run", str(folder / "text")]
-        assert main(made) == 0
-        assert main(["course", "start", str(folder / "course")]) == 0
-    layers = [tg.nn.Conv2d(1, 4, 5), tg.nn.ReLU(), tg.nn.Conv2d(4, 4, 1), tg.nn.ReLU()]
-    network = tg.nn.Sequential(*layers, tg.nn.Conv2d(4, 1, 5))
-    tg.training.save_arrays(folder / "p", network.state_dict())
-    for name, content in (("scale.cu", SCALE), ("program.cu", PROGRAM), ("my_op.py", OP)):
-        (folder / name).write_text(content, encoding="utf-8")
-    (folder / "submission").mkdir()
-    shutil.copy(folder / "course" / "01_neuron.py", folder / "submission")
-    image = pytest.importorskip("PIL.Image")
-    image.fromarray(np.zeros((9, 11, 3), np.uint8)).save(folder / "in.png")
-    return folder
+    pytest.importorskip("PIL")
+    return closed_streams.prepare(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.mark.second
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: Linux or macOS")
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", closed_streams.SETTINGS)
 def test_one_call_of_every_command(prepared, tmp_path, setting):
-    behind, name, more = SETTINGS[setting]
-    folder = shutil.copytree(prepared, tmp_path / name)
-    report, err = tmp_path / "report", tmp_path / "err"
-    errors = "" if "2>" in behind else f"2>{err}"
-    environment = {
-        **os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1", **more,
-    }  # fmt: skip
-    done = subprocess.run(
-        ["bash", "-c", f'set -o pipefail; "$@" {errors} {behind}', "sh", *HARNESS, folder, report],
-        stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, env=environment, timeout=500,
-    )  # fmt: skip
-    said = err.read_bytes() if err.exists() else b""
-    rows = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
-    assert not [row["traceback"] for row in rows if "traceback" in row]
-    assert len(rows) == len(commands("")) and done.returncode == 0
-    for row in rows:
-        # What nobody reads ends a command early, but no training.
-        codes = {row["expected"], *({1, 128 + signal.SIGPIPE} if "| true" in behind else ())}
-        codes = {0} if row["words"][0] in ("train", "experiment") else codes
-        assert row["code"] in codes, (row, said.decode(errors="replace"))
-    assert b"Traceback" not in said and b"Exception ignored" not in said
-    for name in ("new", "xor"):
-        assert json.loads((folder / name / "result.json").read_bytes())["test"]
-    assert len(RunFolder.open(folder / "new").rows()) == 2
-    assert main(["evaluate", str(folder / "new")]) == 0  # it can be read by anybody
+    found = closed_streams.tried(prepared, tmp_path, setting)
+    assert [words[0] for words, _ in found].count("course") == 13 and len(found) == 31
+    assert not [(words, wrong) for words, wrong in found if wrong]
 
 
 # ---- the parts -------------------------------------------------------------------------------

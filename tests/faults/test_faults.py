@@ -53,6 +53,14 @@ def test_kill_9_and_the_command():
     torture_of("kills", 20, seed=1)
 
 
+def test_two_trainings_in_one_folder():
+    torture_of("pairs", 20, seed=1)
+
+
+def test_signals_to_processes_and_groups():
+    torture_of("signals", 20, seed=1)
+
+
 @needs_mpi
 def test_kill_9_of_ranks():
     torture_of("ranks", 6, seed=4)

@@ -23,6 +23,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 KINDS = {
     "kills": ("kills", "count", 1000),
     "ranks": ("rank_kills", "count", 100),
+    "pairs": ("pairs", "count", 300),
+    "signals": ("signals", "count", 300),
+    "streams": ("closed_streams", "count", 300),
     "checkpoints": ("checkpoint_damage", "count", 100_000),
     "data": ("data_damage", "count", 10_000),
     "allocations": ("allocations", "every", 1),
