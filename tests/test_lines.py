@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.lines import MANY, SHORT, SHORTEST, maxima, sums
-from tinygraph.ops.shared.totals import LINE
+from tinygraph.ops.shared.lines import LONG, MANY, SHORT, SHORTEST, maxima, sums
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0]
-LONGER = [(MANY, length) for length in (SHORTEST - 1, SHORTEST, LINE - 1, LINE)]
+LONGER = [(MANY, length) for length in (SHORTEST - 1, SHORTEST, LONG - 1, LONG)]
 SHAPES = [(lines, length) for lines in (1, MANY - 1, MANY) for length in (1, SHORT - 1, SHORT)]
 
 

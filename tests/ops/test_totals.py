@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.totals import CHAIN, LINE, add_parts, add_where, sum_over, total
+from tinygraph.ops.shared.totals import CHAIN, LANES, add_parts, add_where, sum_over, total
 
-SIZES = st.sampled_from([1, 2, 3, CHAIN - 1, CHAIN, CHAIN + 1, 2 * CHAIN, LINE, LINE + 1])
+LINE = CHAIN * LANES[2]
+SIZES = st.sampled_from(
+    [1, 2, 3, CHAIN - 1, CHAIN, CHAIN + 1, 2 * CHAIN, LINE, LINE + 1, 4 * LINE + 1]
+)
 DTYPES = st.sampled_from([np.float32, np.float64])
 MOST = 40_000  # numbers of an array
 

@@ -2,7 +2,7 @@
 
 numpy reduces each line of the last axis by itself, which takes longer than the numbers of a short
 one do.  So short lines are laid side by side before their maxima are taken; BLAS adds up the
-shortest, whose rounding cannot grow, and einsum those below LINE.
+shortest, whose rounding cannot grow, and einsum those below LONG.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.totals import LINE, sum_over, total
+from tinygraph.ops.shared.totals import sum_over, total
 from tinygraph.shapes import Array, reduced_shape
 
 MANY = 256  # lines; for fewer the calls of numpy cost more than they save
 SHORT = 48  # numbers; 65536 of them in lines of 10 take 268 us by np.max and 33 so, of 65 as long
+LONG = 512  # from here on np.sum is as fast as einsum
 SHORTEST = 16  # that BLAS adds up: 65536 lines of 10 take 120 us, by einsum 280, by np.sum 1290
 
 
@@ -49,7 +50,7 @@ def sums(mem: Memory, x: Array, axis: int) -> Array:
         ones = mem.constant(np.ones(x.shape[-1], x.dtype))
         np.matmul(x.reshape(-1, x.shape[-1]), ones, out=out.reshape(-1))
         return out
-    return sum_over((axis,), out, x) if _are_many(x, axis, LINE) else total(x, (axis,), out)
+    return sum_over((axis,), out, x) if _are_many(x, axis, LONG) else total(x, (axis,), out)
 
 
 def _are_many(x: Array, axis: int, below: int) -> bool:

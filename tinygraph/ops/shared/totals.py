@@ -26,7 +26,7 @@ from tinygraph.shapes import Array, Shape, reduced_shape
 
 CHAIN = 64  # terms that are added one after the other
 WIDE = 1 << 12  # numbers of the rows that are laid side by side
-LINE = 256  # numbers in a row of which einsum makes one sum, in four lanes of CHAIN
+LANES = {1: 16, 2: 4}  # in which einsum adds up a line of an array, or of a product of two
 
 Add = Callable[..., Array]  # of views of the factors and an axis: the sum of products along it
 
@@ -109,7 +109,8 @@ def sum_over(axes: Shape, out: Array, *factors: Array) -> Array:
     shape = factors[0].shape
     if math.prod([shape[a] for a in axes]) <= CHAIN:
         return _einsum(axes, out, *factors)
-    line = _short_line(shape, axes, LINE if all(f.flags.c_contiguous for f in factors) else CHAIN)
+    lanes = LANES[len(factors)] if all(f.flags.c_contiguous for f in factors) else 1
+    line = _short_line(shape, axes, CHAIN * lanes)
     if line == axes:
         return _einsum(axes, out, *factors)
     rest = axes[: len(axes) - len(line)]
@@ -119,7 +120,7 @@ def sum_over(axes: Shape, out: Array, *factors: Array) -> Array:
         rest = axes[:-1]
         sums = _rows(_einsum_along, axes[-1], None, *factors)
     else:
-        sums = _pieces(*factors)
+        sums = _pieces(CHAIN * lanes, *factors)
     return total(sums, rest, out)
 
 
@@ -132,13 +133,13 @@ def _short_line(shape: Shape, axes: Shape, longest: int) -> Shape:
     return tuple(range(first, len(shape)))
 
 
-def _pieces(*factors: Array) -> Array:
-    """Sums over pieces of the last axis, which has as many numbers as there are pieces."""
+def _pieces(length: int, *factors: Array) -> Array:
+    """Sums over pieces of the last axis, each of so many numbers; then it is that of the pieces."""
     *others, size = factors[0].shape
-    count = size // CHAIN
-    whole = count * CHAIN
+    count = size // length
+    whole = count * length
     sums = np.empty((*others, count + (whole < size)), factors[0].dtype)
-    cut = [f[..., :whole].reshape(*others, count, CHAIN) for f in factors]
+    cut = [f[..., :whole].reshape(*others, count, length) for f in factors]
     _einsum((len(others) + 1,), sums[..., :count, None], *cut)
     if whole < size:
         _einsum((len(others),), sums[..., count:], *[f[..., whole:] for f in factors])

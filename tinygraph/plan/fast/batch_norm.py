@@ -64,19 +64,17 @@ def normalizing(adds: bool, clips: bool) -> Loop:
         for c in range(first, stop):
             total = 0.0
             for n in range(len(x)):
-                row = x[n, c]
-                for begin in range(0, len(row), PIECE):
-                    part = zero
-                    for p in range(begin, min(begin + PIECE, len(row))):
+                for begin in range(0, x.shape[2], PIECE):
+                    row, part = x[n, c, begin : begin + PIECE], zero
+                    for p in range(len(row)):
                         part += row[p]
                     total += part
             mean = kind(total / count)
             rests, squares = 0.0, 0.0
             for n in range(len(x)):
-                row = x[n, c]
-                for begin in range(0, len(row), PIECE):
-                    part, square = zero, zero
-                    for p in range(begin, min(begin + PIECE, len(row))):
+                for begin in range(0, x.shape[2], PIECE):
+                    row, part, square = x[n, c, begin : begin + PIECE], zero, zero
+                    for p in range(len(row)):
                         difference = row[p] - mean
                         part += difference
                         square += difference * difference
@@ -125,10 +123,15 @@ def differentiating(adds: bool, clips: bool) -> Loop:
             mean, inverse = found[0, c], found[2, c]
             totals, products = 0.0, 0.0
             for n in range(len(x)):
-                upstream, row, seen = gy[n, c], x[n, c], y[n, c]
-                for begin in range(0, len(row), PIECE):
+                for begin in range(0, x.shape[2], PIECE):
+                    stop = begin + PIECE
+                    upstream, row, seen = (
+                        gy[n, c, begin:stop],
+                        x[n, c, begin:stop],
+                        y[n, c, begin:stop],
+                    )
                     part, of_both = zero, zero
-                    for p in range(begin, min(begin + PIECE, len(row))):
+                    for p in range(len(row)):
                         g = upstream[p]
                         if clips:
                             g = g if seen[p] != zero else zero

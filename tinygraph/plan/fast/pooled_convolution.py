@@ -89,9 +89,13 @@ def routing(pool: int) -> Loop:
                                 won = winner[v] == i * pool + j
                                 row[v * pool + j] = upstream[v] if won else zero
                     for begin in range(0, len(upstream), PIECE):
+                        some, of_some = (
+                            upstream[begin : begin + PIECE],
+                            winner[begin : begin + PIECE],
+                        )
                         total = zero
-                        for v in range(begin, min(begin + PIECE, len(upstream))):
-                            total += upstream[v] if winner[v] != NONE else zero
+                        for v in range(len(some)):
+                            total += some[v] if of_some[v] != NONE else zero
                         gb[d] += total
 
     return route

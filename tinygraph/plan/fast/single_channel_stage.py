@@ -95,32 +95,57 @@ def backward(patches: Array, gy: Array, argmax: Array, sums: Array) -> None:
     A piece of an image is added up in the dtype of gy, in vectors.
 
     What does not change with t is indexed outside of that loop: indexed inside, as in
-    `patches[n, :, :, t]`, it took ten times as long.
+    `patches[n, :, :, t]`, it took ten times as long, and t from `begin` on twice as long.
     """
     zero = gy.dtype.type(0)
     sums[:] = 0
     for n in range(len(gy)):
         p = patches[n]
         for d in range(len(sums)):
-            upstream, winner = gy[n, d], argmax[n, d]
-            for begin in range(0, len(upstream), PIECE):
+            for begin in range(0, gy.shape[2], PIECE):
+                stop = min(begin + PIECE, gy.shape[2])
+                upstream, winner = gy[n, d, begin:stop], argmax[n, d, begin:stop]
+                p00, p01, p02, p03 = (
+                    p[0, 0, begin:stop],
+                    p[0, 1, begin:stop],
+                    p[0, 2, begin:stop],
+                    p[0, 3, begin:stop],
+                )
+                p10, p11, p12, p13 = (
+                    p[1, 0, begin:stop],
+                    p[1, 1, begin:stop],
+                    p[1, 2, begin:stop],
+                    p[1, 3, begin:stop],
+                )
+                p20, p21, p22, p23 = (
+                    p[2, 0, begin:stop],
+                    p[2, 1, begin:stop],
+                    p[2, 2, begin:stop],
+                    p[2, 3, begin:stop],
+                )
+                p30, p31, p32, p33 = (
+                    p[3, 0, begin:stop],
+                    p[3, 1, begin:stop],
+                    p[3, 2, begin:stop],
+                    p[3, 3, begin:stop],
+                )
                 w0 = w1 = w2 = w3 = w4 = w5 = w6 = w7 = w8 = total = zero
-                for t in range(begin, min(begin + PIECE, len(upstream))):
+                for t in range(len(upstream)):
                     g, at = upstream[t], np.int32(winner[t])
                     g0 = g if at == 0 else zero
                     g1 = g if at == 1 else zero
                     g2 = g if at == 2 else zero
                     g3 = g if at == 3 else zero
                     total += g0 + g1 + g2 + g3
-                    w0 += g0 * p[0, 0, t] + g1 * p[0, 1, t] + g2 * p[1, 0, t] + g3 * p[1, 1, t]
-                    w1 += g0 * p[0, 1, t] + g1 * p[0, 2, t] + g2 * p[1, 1, t] + g3 * p[1, 2, t]
-                    w2 += g0 * p[0, 2, t] + g1 * p[0, 3, t] + g2 * p[1, 2, t] + g3 * p[1, 3, t]
-                    w3 += g0 * p[1, 0, t] + g1 * p[1, 1, t] + g2 * p[2, 0, t] + g3 * p[2, 1, t]
-                    w4 += g0 * p[1, 1, t] + g1 * p[1, 2, t] + g2 * p[2, 1, t] + g3 * p[2, 2, t]
-                    w5 += g0 * p[1, 2, t] + g1 * p[1, 3, t] + g2 * p[2, 2, t] + g3 * p[2, 3, t]
-                    w6 += g0 * p[2, 0, t] + g1 * p[2, 1, t] + g2 * p[3, 0, t] + g3 * p[3, 1, t]
-                    w7 += g0 * p[2, 1, t] + g1 * p[2, 2, t] + g2 * p[3, 1, t] + g3 * p[3, 2, t]
-                    w8 += g0 * p[2, 2, t] + g1 * p[2, 3, t] + g2 * p[3, 2, t] + g3 * p[3, 3, t]
+                    w0 += g0 * p00[t] + g1 * p01[t] + g2 * p10[t] + g3 * p11[t]
+                    w1 += g0 * p01[t] + g1 * p02[t] + g2 * p11[t] + g3 * p12[t]
+                    w2 += g0 * p02[t] + g1 * p03[t] + g2 * p12[t] + g3 * p13[t]
+                    w3 += g0 * p10[t] + g1 * p11[t] + g2 * p20[t] + g3 * p21[t]
+                    w4 += g0 * p11[t] + g1 * p12[t] + g2 * p21[t] + g3 * p22[t]
+                    w5 += g0 * p12[t] + g1 * p13[t] + g2 * p22[t] + g3 * p23[t]
+                    w6 += g0 * p20[t] + g1 * p21[t] + g2 * p30[t] + g3 * p31[t]
+                    w7 += g0 * p21[t] + g1 * p22[t] + g2 * p31[t] + g3 * p32[t]
+                    w8 += g0 * p22[t] + g1 * p23[t] + g2 * p32[t] + g3 * p33[t]
                 found = (w0, w1, w2, w3, w4, w5, w6, w7, w8, total)
                 for k, share in enumerate(found):
                     sums[d, k] += share
