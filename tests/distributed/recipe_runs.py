@@ -62,7 +62,9 @@ def digest(run):
 
 def trained(name, how, path):
     recipe, run = recipes.get(name), RunFolder(path)
-    config = recipe.settings({"shards": SHARDS, **SETTINGS[name], **HOW[how]})
+    settings = {**SETTINGS[name], **HOW[how]}
+    shards = min(SHARDS, settings.get("batch_size", SHARDS))
+    config = recipe.settings({"shards": shards, **settings})
     recipe.deal(config, run)
     recipe.fit(recipe.prepare(config, run=run), run, Progress(lines=False, bar=False))
     return run
