@@ -183,7 +183,7 @@ def test_a_command_gets_it_twice_and_saves_a_checkpoint(tmp_path, number):
     os.killpg(program.pid, number)
     _, err = program.communicate(timeout=60)
     assert program.returncode == 128 + number
-    pattern = r"stopped in epoch \d+ after batch \d+; resume with `tinygraph train --resume run`\n"
+    pattern = r"stopped in epoch \d+ after batch \d+; resume with `tinygraph train --resume=run`\n"
     assert re.fullmatch(pattern, err), err
     assert Checkpoints(tmp_path / "run" / "checkpoints").names()
 
