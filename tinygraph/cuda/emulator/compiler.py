@@ -292,6 +292,9 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
     if compiler is None:
         raise KernelCompileError("emulator: no clang is there, which alone can follow values")
     runtime = runtime_library()
+    if not runtime.exists():  # the cache was another folder meanwhile, or somebody emptied it
+        runtime_library.cache_clear()
+        runtime = runtime_library()
     checked, counted = build != "fast", build in ("profiled", "traced")
     flags = _flags(compiler, build)
     if build == "traced":
