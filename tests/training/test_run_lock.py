@@ -36,9 +36,9 @@ lock.take()
 
 
 @contextmanager
-def another(path, more=""):
+def another(path, more="", first=""):
     """Another process that holds the lock of a folder until it is told to end."""
-    code = f"{HOLD}{more}\nprint('held', flush=True)\nsys.stdin.read()"
+    code = f"{first}{HOLD}{more}\nprint('held', flush=True)\nsys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(Path(path).resolve())],
         stdin=subprocess.PIPE,
@@ -177,6 +177,21 @@ child.start()
 print(child.pid)
 """,
 }
+
+
+# A child that gets to its own work late: ours is told after it.
+LATE = "import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))\n"
+
+
+def test_a_child_that_is_late_to_let_go_is_waited_for(folder):
+    with another(folder, CHILDREN["fork"], LATE) as first:
+        (pid,) = map(int, first.words)
+        try:
+            first.kill()
+            first.wait()
+            assert trainer(RunFolder.open(folder)).resume() == 4
+        finally:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

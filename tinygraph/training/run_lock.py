@@ -188,10 +188,15 @@ def _lock(path: Path, descriptor: int) -> None:
     try:
         import fcntl
 
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        who, way_out = _holder(descriptor)
-        raise _taken_by(path, who, way_out) from None
+        for patience in range(100, -1, -1):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                pid, who, way_out = _holder(descriptor)
+                if _lives(pid) or not patience:
+                    raise _taken_by(path, who, way_out) from None
+            time.sleep(0.02)  # a child that it forked as it ended closes its copy at once
     except (ImportError, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_LOCKS:
             raise
@@ -212,8 +217,21 @@ def _describe(descriptor: int) -> None:
         os.pwrite(descriptor, to_json(NAME, me).encode(), 0)
 
 
-def _holder(descriptor: int) -> tuple[str, str]:
-    """Who holds the lock of a file, in words, and what to do about it."""
+def _lives(pid: int | None) -> bool:
+    """Whether a process of this machine runs, as far as one can see."""
+    if pid is None:
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _holder(descriptor: int) -> tuple[int | None, str, str]:
+    """Who holds the lock of a file: its number on this machine, in words, and what to do about it."""
     for _ in range(10):
         try:
             found = from_json(os.pread(descriptor, _MOST, 0))
@@ -221,10 +239,11 @@ def _holder(descriptor: int) -> tuple[str, str]:
         except (ValueError, TypeError, KeyError, RecursionError):
             time.sleep(0.02)  # it has just got the lock, and not yet said so
             continue
-        where = "" if host == os.uname().nodename else f" on {host}"
+        here = host == os.uname().nodename
+        where = "" if here else f" on {host}"
         way_out = f"wait for its end; or stop it, which saves a checkpoint, by `kill {pid}`{where}"
-        return f"process {pid} on {host}, since {since}", way_out
-    return "a process that has not said who it is", "wait for its end"
+        return pid if here and pid > 0 else None, f"process {pid} on {host}, since {since}", way_out
+    return None, "a process that has not said who it is", "wait for its end"
 
 
 def _taken_by(path: Path, who: str, way_out: str = "wait for its end") -> ArgumentError:
