@@ -12,6 +12,7 @@ from tinygraph.ops.shared.docstrings import documented
 from tinygraph.paths import AnyPath
 from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.paths import writable
+from tinygraph.show.text import for_matplotlib
 
 # (colour, dashes, marker): told apart in grey print too
 LOOKS = [
@@ -111,4 +112,4 @@ def is_number(value: Any) -> bool:
 
 
 def words(column: str) -> str:
-    return column.replace("_", " ")
+    return for_matplotlib(column.replace("_", " "))
