@@ -246,3 +246,10 @@ def test_every_text_file_names_its_encoding():
 )
 def test_the_search_finds_what_it_shall(source, lacks):
     assert lacks_encoding(ast.parse(source).body[0].value) is lacks
+
+
+@pytest.mark.parametrize("read", [read_text, python_text, source_text])
+def test_a_pipe_is_not_waited_at(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="Not a regular file"):
+        read(tmp_path / "pipe")

@@ -48,7 +48,10 @@ def compiled(parts: Iterable[str], suffix: str, build: Callable[[Path], None]) -
     'made'
     """
     path = folder() / f"{key(parts)}{suffix}"
-    if reason := why_not_ours(path) or why_not_ours(_sum(path)):
+    places = path, _sum(path)
+    reason = next(filter(None, map(why_not_ours, places)), "")
+    if reason or any(place.is_dir() for place in places):
+        reason = reason or "is a folder, or its sum is one"
         path = private_folder(f"{path} is not loaded: it {reason}") / path.name
     if _is_whole(path):
         return path

@@ -16,6 +16,8 @@ import tokenize
 import warnings
 from pathlib import Path
 
+from tinygraph.disk import open_regular
+
 _MARKS = (  # that of UTF-16 is the beginning of that of UTF-32
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -28,12 +30,12 @@ _SECOND_BYTE = re.compile(rb"(//[^\n]*[\x81-\x9f\xe0-\xfc])\\(?=\r?\n)")
 
 def read_text(path: Path) -> str:
     """The text of a file; OSError, and ValueError with the line that is not UTF-8."""
-    return text_of(path.read_bytes())
+    return text_of(_bytes(path))
 
 
 def python_text(path: Path) -> str:
     """The text of a Python file; OSError, ValueError."""
-    data = path.read_bytes()
+    data = _bytes(path)
     if not data.startswith(tuple(mark for mark, _ in _MARKS)):
         try:
             said, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
@@ -51,7 +53,7 @@ def source_text(path: Path, warn: bool = True) -> str:
     Of Shift-JIS comments are noise then, and the backslash that is the second byte of a character
     does not join the next line to them.
     """
-    data = path.read_bytes()
+    data = _bytes(path)
     try:
         return text_of(data)
     except UnicodeDecodeError as error:
@@ -70,6 +72,12 @@ def source_text(path: Path, warn: bool = True) -> str:
 def is_plain(path: Path, text: str) -> bool:
     """Whether a file holds its text in UTF-8, without a mark, as any compiler reads it."""
     return _lines(path.read_bytes().decode("latin-1")).encode("latin-1") == text.encode()
+
+
+def _bytes(path: Path) -> bytes:
+    """What a file holds; OSError for a pipe, at which one could wait for ever."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def text_of(data: bytes) -> str:

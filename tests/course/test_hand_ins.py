@@ -11,6 +11,7 @@ from tinygraph.course.exercise import find
 from tinygraph.course.grading import graded
 from tinygraph.course.private import Pack
 from tinygraph.course.submissions import submissions
+from tinygraph.errors import ArgumentError
 
 NEURON, MAP = find("neuron"), find("map")
 
@@ -113,3 +114,22 @@ def test_a_class_from_windows_has_its_points(tmp_path, capsys, monkeypatch):
 def test_a_pack_with_a_mark(tmp_path):
     (tmp_path / "pack.toml").write_bytes(Pack.made(7).content.decode().encode("utf-8-sig"))
     assert Pack.load(tmp_path / "pack.toml").seed == 7
+
+
+@pytest.mark.parametrize("text", [f"seed = {'9' * 5000}", f"seed = {'[' * 100_000}"])
+def test_a_private_pack_that_is_none(text):
+    """It was Python's own error for so many digits or brackets."""
+    with pytest.raises(ArgumentError, match="private pack"):
+        Pack.read(text)
+
+
+def test_an_archive_whose_directory_claims_too_much(tmp_path):
+    """A read makes room for all of it first."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(NEURON.file, NEURON.solution)
+    data = path.read_bytes()
+    place = data.rindex(b"PK\x01\x02") + 20  # where the compressed size stands
+    path.write_bytes(data[:place] + (2**31 - 1).to_bytes(4, "little") + data[place + 4 :])
+    (found,) = submissions([path], [NEURON])
+    assert "longer than its archive" in str(found)

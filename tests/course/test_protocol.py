@@ -219,6 +219,7 @@ many = 4.0
     ("text", "words"),
     [
         ("project = ", "as TOML"),
+        (f"a = {'[' * 100_000}", "as TOML"),
         ('project = "vgg"', 'expected "srcnn" or "numba_cnn", got vgg'),
     ],
 )

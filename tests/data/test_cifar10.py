@@ -242,6 +242,16 @@ def test_a_zip_entry_that_understates_its_size(tmp_path):
     assert JPEG in refused("train", tmp_path)
 
 
+def test_a_zip_entry_that_is_longer_than_its_file(tmp_path):
+    """A read makes room for all that the entry claims: a MemoryError with 2 GiB."""
+    content = jpeg("red")
+    data = zip_bytes([("train/cat/0000.jpg", content)])
+    directory = data.rindex(b"PK\x01\x02") + 20  # where its compressed size stands
+    claim = (2**31 - 1).to_bytes(4, "little")
+    (tmp_path / JPEG).write_bytes(data[:directory] + claim + data[directory + 4 :])
+    assert "2,147,483,647 bytes of train/cat/0000.jpg in a file of" in refused("train", tmp_path)
+
+
 @pytest.mark.parametrize(
     "content, expected",
     [

@@ -96,6 +96,7 @@ def worker_in_training(worker):
 def fail_each(rule, steps, tally, every=1):
     """Fail each `every`-th allocation of the step after `steps` others."""
     before, smaller = after(rule, steps, [SMALLER])
+    whole = after(rule, steps, [None])[1]
     worker = trainer(rule)
     with ALLOCATOR as memory, worker_in_training(worker):
         for _ in range(steps):
@@ -106,15 +107,18 @@ def fail_each(rule, steps, tally, every=1):
     tally.outcomes["points in a step"] = max(tally.outcomes["points in a step"], points)
     for k in range(1, points + 1, every):
         where = f"{rule}, after {steps} steps, allocation {k} of {points}"
-        fault = _fail(rule, steps, k, before, smaller)
-        if fault:
-            tally.fail(f"{where}: {fault}")
+        fault = _fail(rule, steps, k, before, smaller, whole)
+        if fault in GOOD:
+            tally.add(fault)
         else:
-            tally.add("step taken back")
+            tally.fail(f"{where}: {fault}")
 
 
-def _fail(rule, steps, k, before, smaller):
-    """What is wrong after allocation k of the step has failed; empty if nothing is."""
+GOOD = TAKEN_BACK, NO_PLAN = "step taken back", "no room for a plan: the step runs without one"
+
+
+def _fail(rule, steps, k, before, smaller, whole):
+    """What became of a step whose allocation k has failed: one of GOOD, or what is wrong."""
     worker = trainer(rule)
     with ALLOCATOR as memory, worker_in_training(worker):
         for _ in range(steps):
@@ -122,7 +126,7 @@ def _fail(rule, steps, k, before, smaller):
         memory.arm(k)
         try:
             worker.step(X, T)
-            return "the step did not fail"
+            return NO_PLAN if bits(worker) == whole else "the step did not fail"
         except DeviceError as error:
             message = str(error)
         except Exception as error:
@@ -137,7 +141,7 @@ def _fail(rule, steps, k, before, smaller):
         worker.step(X[:SMALLER], T[:SMALLER])
         if bits(worker) != smaller:
             return "a smaller batch gave other bits than without the failure"
-    return ""
+    return TAKEN_BACK
 
 
 def torment(every=1, seed=0):

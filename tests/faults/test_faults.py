@@ -14,9 +14,19 @@ import pytest
 
 import tinygraph as tg
 from tests.distributed.launch import needs_mpi
-from tests.faults import allocations, checkpoint_damage, data_damage, planted_nans, threads, torture
+from tests.faults import (
+    allocations,
+    checkpoint_damage,
+    data_damage,
+    full_disks,
+    hostile_files,
+    planted_nans,
+    threads,
+    torture,
+)
 from tests.faults.tally import Tally
-from tinygraph import anomaly
+from tinygraph import anomaly, build_cache, sealed
+from tinygraph.disk import writing
 from tinygraph.errors import DeviceError, GraphError
 from tinygraph.training import checkpoints
 from tinygraph.training.undo import Undo
@@ -64,6 +74,14 @@ def test_signals_to_processes_and_groups():
 @needs_mpi
 def test_kill_9_of_ranks():
     torture_of("ranks", 6, seed=4)
+
+
+def test_full_disks():
+    torture_of("disks", 40, seed=3)
+
+
+def test_hostile_files():
+    torture_of("strangers", 250, seed=2)
 
 
 def test_damaged_checkpoints():
@@ -125,6 +143,51 @@ def test_a_reader_that_crashes_or_misreads_is_seen(tmp_path):
         with mock.patch.object(data_damage, "read_idx", wrong):
             data_damage.once("idx", good, "", folder, tally)
         assert len(tally.failures) == 1
+
+
+def in_place(path, data):
+    """As a program writes that has not thought of a full disk."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return path
+
+
+def test_a_file_that_is_written_over_in_place_is_seen():
+    with mock.patch.object(sealed, "write_atomically", in_place):
+        tally = full_disks.torment(40)
+    assert any("the old file has gone" in line for line in tally.failures)
+
+
+def test_a_run_that_follows_links_is_seen():
+    def follow(path, data):
+        path.write_bytes(data)
+        return path
+
+    with (
+        mock.patch("tinygraph.show.paths.replace_file", follow),
+        mock.patch("tinygraph.disk.replace_file", follow),
+    ):
+        tally = hostile_files.torment(30, seed=5, kinds=["runs"])
+    assert any("outside the folder" in line for line in tally.failures)
+
+
+def test_a_cache_that_believes_what_is_there_is_seen():
+    with (
+        mock.patch.object(build_cache, "why_not_ours", lambda path: ""),
+        mock.patch.object(build_cache, "open_to_others", lambda *paths: ""),
+    ):
+        tally = hostile_files.torment(40, kinds=["caches"])
+    assert any("a file of others is loaded" in line for line in tally.failures)
+
+
+@pytest.mark.parametrize("load", [lambda path: 1 / 0, lambda path: {"w": np.zeros(8, np.float32)}])
+def test_a_reader_of_parameters_that_crashes_or_misreads_is_seen(load):
+    with (
+        mock.patch.object(hostile_files.tg, "load", load),
+        mock.patch.object(hostile_files, "load_arrays", lambda path, sealed: load(path)),
+    ):
+        assert hostile_files.torment(10, kinds=["parameters"]).failures
 
 
 def test_a_wrong_index_op_or_line_is_seen():

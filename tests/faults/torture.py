@@ -26,6 +26,8 @@ KINDS = {
     "pairs": ("pairs", "count", 300),
     "signals": ("signals", "count", 300),
     "streams": ("closed_streams", "count", 300),
+    "disks": ("full_disks", "count", 1000),
+    "strangers": ("hostile_files", "count", 5000),
     "checkpoints": ("checkpoint_damage", "count", 100_000),
     "data": ("data_damage", "count", 10_000),
     "allocations": ("allocations", "every", 1),

@@ -123,7 +123,8 @@ def feeds(module, proto):
         if info.name in module.input_names:
             kind = info.type.tensor_type
             shape = [d.dim_value if d.HasField("dim_value") else 2 for d in kind.shape.dim]
-            if any(n < 0 for n in shape) or np.prod([float(n) for n in shape]) > MOST:
+            most = np.prod([float(max(n, 1)) for n in shape])
+            if len(shape) > 64 or any(n < 0 for n in shape) or most > MOST:
                 return None
             dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
             yield np.ones(shape, dtype)

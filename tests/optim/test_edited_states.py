@@ -49,6 +49,17 @@ OPTIMIZER = {
 }
 
 
+@pytest.mark.parametrize("rates", [[], [0.1, 0.2]])
+def test_rates_of_another_number_of_groups(rates):
+    """It was a ValueError of zip()."""
+    _, optimizer = trained()
+    schedule = tg.optim.ReduceLROnPlateau(optimizer)
+    before = schedule.state_dict()
+    with pytest.raises(CheckpointError, match="ReduceLROnPlateau of 1 groups"):
+        schedule.load_state_dict({**before, "rates": rates})
+    assert schedule.state_dict() == before
+
+
 @pytest.mark.parametrize("name", OPTIMIZER)
 def test_states_of_optimisers(name):
     _, optimizer = trained()

@@ -233,6 +233,15 @@ def test_the_curve_passes_over_rows_without_psnr(tmp_path):
     assert path.stat().st_size > 1000
 
 
+@pytest.mark.parametrize("edit", [{"psnr": "x"}, {"ssim": None}, {"epoch": "x"}, {"psnr": 1.7e308}])
+def test_the_curve_of_an_edited_log(edit, tmp_path):
+    """It was a KeyError or a ValueError of matplotlib's."""
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    quality = {"psnr": 31.234, "ssim": 0.88, "bicubic_psnr": 30.39, "bicubic_ssim": 0.87}
+    rows = [{"epoch": 1, **quality}, {"epoch": 2, **quality, **edit}, {"epoch": 3, "psnr": 31.0}]
+    assert draw_quality(rows, tmp_path / "quality.svg").stat().st_size > 1000
+
+
 class StopsAfterOne(Progress):
     """As if the process was killed while the first epoch's line was printed."""
 

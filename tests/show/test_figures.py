@@ -52,6 +52,26 @@ def test_curves_refuses_nothing_to_draw(rows, tmp_path):
         tg.show.curves(rows, tmp_path / "curves.svg")
 
 
+@pytest.mark.parametrize("name", ["\ud800", r"$\frac$", "a\0b"])
+def test_a_name_of_a_metric_is_text(name, drawn, tmp_path):
+    """Half a surrogate, out of an edited log, was a TypeError; mathematics a ValueError."""
+    tg.show.curves([{name: 1.0}, {name: 2.0}], tmp_path / "curves.png")
+    title = drawn[0].axes[0].get_title()
+    assert title == name.replace("$", r"\$").replace("\ud800", "\ufffd").replace("\0", "\ufffd")
+
+
+@pytest.mark.parametrize("largest", [1e308, -1.7e308])
+def test_the_largest_floats_are_drawn(largest, tmp_path):
+    """Axes have no room around them: they were errors of matplotlib and of numpy."""
+    for rows in ([{"loss": largest}], [{"loss": largest}, {"loss": -largest}]):
+        assert tg.show.curves(rows, tmp_path / "curves.svg").exists()
+    w = np.full((2, 3, 4, 4), largest)
+    w[1] = -largest
+    assert tg.show.filters(w, tmp_path / "filters.png").exists()
+    assert tg.show.feature_maps(w, tmp_path / "maps.png").exists()
+    assert tg.show.histograms({"w": w, "c": w[0]}, tmp_path / "histograms.png").exists()
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 3, 3), (7, 1, 5, 5), (6, 3, 3, 2), (2, 40, 1, 1)])
 def test_filters_shows_every_weight_in_its_colour(shape, drawn, tmp_path):
     w = np.random.default_rng(0).standard_normal(shape)

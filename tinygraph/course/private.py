@@ -65,7 +65,7 @@ class Pack:
         way_out = "tinygraph course private SEED OUT makes one"
         try:
             found: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also an int of 5000 digits
             raise ArgumentError("course", "private pack", expected, error, way_out) from None
         if unknown := sorted(set(found) - {"seed", "cases"}):
             raise ArgumentError("course", "private pack", expected, unknown[0], way_out)

@@ -117,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         way_out = "the text of exercise 16, 16_projects.md, has one of each kind to copy"
         raise ArgumentError("course protocol", "file", f"{path}", "none", way_out) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArgumentError("course protocol", "file", f"{path} as TOML", f"{error}") from None
     if about.get("project") not in list(FIELDS):
         expected = " or ".join(f'"{name}"' for name in FIELDS)

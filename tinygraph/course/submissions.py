@@ -144,6 +144,8 @@ def _of_archive(path: Path, names: set[str]) -> Submission:
                     continue
                 if entry.file_size > LARGEST:
                     problems[place.name] = f"has more than {LARGEST:,} bytes"
+                elif entry.compress_size > path.stat().st_size:
+                    problems[place.name] = "is damaged: it would be longer than its archive"
                 elif place.name in files:
                     problems[place.name] = "is there twice: which one counts?"
                 else:

@@ -81,6 +81,10 @@ def _check_directory(
                 f"at most {max_member} bytes for each file and {max_total} in all",
                 f"{name} of {entry.file_size} bytes, {total} so far",
             )
+        if entry.compress_size > (there := path.stat().st_size):
+            # a read would make room for all of them first
+            claim = f"{entry.compress_size:,} bytes of {name} in a file of {there:,}"
+            raise fault(op, path, "an intact zip file", claim)
         chosen[name] = entry
     return chosen
 

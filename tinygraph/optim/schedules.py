@@ -137,12 +137,13 @@ class Schedule:
         faults = [fault for name in sorted(mine) if (fault := self._fault(name, saved[name]))]
         if faults:
             raise CheckpointError(self.op, "saved", *faults[0])
-        if saved["schedule"] != self.op or len(saved["base_rates"]) != len(self.base_rates):
+        groups = {len(saved[name]) for name in ("base_rates", "rates") if name in mine}
+        if saved["schedule"] != self.op or groups != {len(self.base_rates)}:
             raise CheckpointError(
                 self.op,
                 "saved",
                 f"a {self.op} of {len(self.base_rates)} groups",
-                f"a {saved['schedule']} of {len(saved['base_rates'])}",
+                f"a {saved['schedule']} of {', '.join(map(str, sorted(groups)))}",
             )
 
     def _fault(self, name: str, value: Any) -> tuple[str, str] | None:

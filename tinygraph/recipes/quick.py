@@ -17,6 +17,7 @@ from tinygraph.errors import CheckpointError
 from tinygraph.plan import CompiledFunction
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Task
+from tinygraph.show.figures import drawable
 from tinygraph.streams import say
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
@@ -131,4 +132,4 @@ def log_column(run: RunFolder, name: str) -> list[float]:
         expected = f"a number {name} in each row"
         got = next((v for v in values if not isinstance(v, (int, float))), "no row")
         raise CheckpointError("run folder", str(run.path / "log.jsonl"), expected, got)
-    return [float(value) for value in values if value is not None]
+    return [float(drawable(value)) for value in values if value is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from tinygraph.recipes.srcnn_quality import levels, psnr
 from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import enhance
 from tinygraph.shapes import Array
-from tinygraph.show.figures import new_figure, save
+from tinygraph.show.curves import is_number
+from tinygraph.show.figures import drawable, new_figure, save
 from tinygraph.training import RunFolder
 
 LEARNT, BICUBIC = "#2f66c4", "#c4512f"
@@ -28,7 +30,7 @@ def draw_run(
     Of `pair`, a picture, the middle is shown.
     """
     rows = run.rows()
-    if any("psnr" in row for row in rows):
+    if _measured(rows):
         yield draw_quality(rows, run.path / "quality.svg")
     weights = dict(network.named_parameters())
     for number, name in ((1, LAYERS[0]), (3, LAYERS[2])):
@@ -41,16 +43,27 @@ def draw_run(
         yield draw_comparison(network, pair, scale, run.path / "comparison.png")
 
 
+def _measured(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """What a picture can show of those rows of a log that have all of it; a log may be edited."""
+    names = ("epoch", "psnr", "ssim", "bicubic_psnr", "bicubic_ssim")
+    whole = [
+        row
+        for row in rows
+        if all(is_number(row.get(name)) and math.isfinite(row[name]) for name in names)
+    ]
+    return [{name: float(drawable(row[name])) for name in names} for row in whole]
+
+
 def draw_quality(rows: Sequence[Mapping[str, Any]], path: AnyPath) -> Path:
     """PSNR and SSIM on the validation pictures after each epoch, over bicubic's constant lines.
 
     Rows of the log that nothing was measured after are passed over.
     """
-    measured = [row for row in rows if "psnr" in row]
+    measured = _measured(rows)
     epochs = [row["epoch"] for row in measured]
     figure = new_figure(10.4, 3.6)
-    names = ("psnr", "PSNR (dB)"), ("ssim", "SSIM")
-    for axes, (name, label) in zip(figure.subplots(1, 2), names, strict=True):
+    panels = ("psnr", "PSNR (dB)"), ("ssim", "SSIM")
+    for axes, (name, label) in zip(figure.subplots(1, 2), panels, strict=True):
         learnt = [row[name] for row in measured]
         marker = "o" if len(learnt) <= 30 else None
         text = f"SRCNN, last {learnt[-1]:.4g}"

@@ -10,8 +10,9 @@ from typing import Any
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.paths import AnyPath
-from tinygraph.show.figures import PICTURE, new_figure, save
+from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 from tinygraph.show.paths import writable
+from tinygraph.show.text import for_matplotlib
 
 # (colour, dashes, marker): told apart in grey print too
 LOOKS = [
@@ -59,7 +60,7 @@ def curves(rows: Sequence[Mapping[str, Any]], path: AnyPath = "curves.svg") -> P
     ):
         for (colour, dashes, marker), column in zip(LOOKS, columns, strict=False):
             points = [
-                (row.get("epoch", k), row[column])
+                (row.get("epoch", k), float(drawable(row[column])))
                 for k, row in enumerate(rows, start=1)
                 if is_number(row.get(column))
             ]
@@ -111,4 +112,4 @@ def is_number(value: Any) -> bool:
 
 
 def words(column: str) -> str:
-    return column.replace("_", " ")
+    return for_matplotlib(column.replace("_", " "))

@@ -12,7 +12,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
-from tinygraph.show.figures import PICTURE, save
+from tinygraph.show.figures import PICTURE, drawable, save
 from tinygraph.show.paths import writable
 from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of
 
@@ -74,7 +74,7 @@ def feature_maps(
             raise ArgumentError("show.feature_maps", "sample", f"from 0 to {len(maps) - 1}", sample)
         maps = maps[sample]
     check_size("show.feature_maps", "activations", maps)
-    maps = maps.astype(np.float64)
+    maps = drawable(maps)
     number, height, width = maps.shape
     columns = min(number, max(1, round(math.sqrt(1.4 * number * height / width))))
     inches = min(max(max(height, width) / 40, 0.6), 1.6) / max(height, width)  # for a pixel

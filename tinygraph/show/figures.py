@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import TinygraphError, install
+from tinygraph.shapes import Array
 from tinygraph.show.paths import write
+
+MOST = 1e300
 
 # What all functions say that draw with matplotlib, and those that are given classes.
 PICTURE = """
@@ -58,6 +61,16 @@ def new_figure(width: float, height: float) -> Any:
             f"show: these pictures need matplotlib. Way out: {install('plot')}"
         ) from None
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def drawable(numbers: Any) -> Array:
+    """Numbers of float64 as matplotlib can draw them, which needs room for axes around them.
+
+    >>> drawable([1e308, -2.0, np.inf]).tolist()
+    [1e+300, -2.0, inf]
+    """
+    found = np.asarray(numbers, np.float64)
+    return np.where(np.isfinite(found), np.clip(found, -MOST, MOST), found)
 
 
 def save(figure: Any, target: Path) -> Path:

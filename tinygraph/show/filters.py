@@ -11,7 +11,7 @@ import numpy as np
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array
-from tinygraph.show.figures import PICTURE, save
+from tinygraph.show.figures import PICTURE, drawable, save
 from tinygraph.show.paths import writable
 from tinygraph.show.png import diverging
 from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of, sheet
@@ -56,7 +56,7 @@ def filters(weights: Any, path: AnyPath = "filters.png") -> Path:
         kinds="f",
     )
     check_size("show.filters", "weights", w)
-    w = w.astype(np.float64)
+    w = drawable(w)
     number, channels = w.shape[:2]
     columns = channels if 1 < channels <= 32 else math.ceil(math.sqrt(number * channels))
     colours = scale_of(w, signed=True)

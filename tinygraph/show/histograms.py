@@ -14,7 +14,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.paths import AnyPath
 from tinygraph.shapes import Array, Shape
-from tinygraph.show.figures import PICTURE, new_figure, save
+from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 from tinygraph.show.labels import as_array
 from tinygraph.show.paths import writable
 from tinygraph.show.text import for_matplotlib
@@ -111,7 +111,7 @@ def distributions(op: str, state_or_model: Any) -> list[Weights]:
 
 
 def _distribution(name: str, array: Array) -> Weights:
-    numbers = array[np.isfinite(array)].astype(np.float64)
+    numbers = drawable(array[np.isfinite(array)])
     if not numbers.size:
         return Weights(
             name, array.shape, math.nan, math.nan, array.size, np.zeros(1), np.array([-1.0, 1.0])
@@ -123,6 +123,7 @@ def _distribution(name: str, array: Array) -> Weights:
         low, high = low - room, low + room
     counts, edges = np.histogram(numbers, BINS, (low, high))
     broken = array.size - numbers.size
-    return Weights(
-        name, array.shape, float(numbers.mean()), float(numbers.std()), broken, counts, edges
-    )
+    scale = 1e160 if max(abs(low), abs(high)) > 1e150 else 1.0  # of which squares are finite
+    scaled = numbers / scale
+    mean, std = float(scaled.mean()) * scale, float(scaled.std()) * scale
+    return Weights(name, array.shape, mean, std, broken, counts, edges)

@@ -231,7 +231,7 @@ def _lives(pid: int | None) -> bool:
 
 
 def _holder(descriptor: int) -> tuple[int | None, str, str]:
-    """Who holds a lock: its number on this machine, in words, and what to do about it."""
+    """Who holds the lock of a file: its number on this machine, in words, and what to do."""
     for _ in range(10):
         try:
             found = from_json(os.pread(descriptor, _MOST, 0))
