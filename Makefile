@@ -91,6 +91,7 @@ lint: $(VENV)/.has-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	@$(BIN)/python -m tests.rooms
 
 docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html

@@ -8,6 +8,7 @@ is shuffled by a seed: 1, or that of `--order-seed`; 0 leaves them as they are w
 import os
 import random
 import secrets
+import signal
 import zlib
 
 import pytest
@@ -23,11 +24,16 @@ CALM = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.differing_executors, HealthCheck.too_slow],
 }
-settings.register_profile("dev", max_examples=10, derandomize=True, **CALM)
+settings.register_profile("dev", max_examples=8, derandomize=True, **CALM)
 settings.register_profile("ci", max_examples=30, derandomize=True, **CALM)
 settings.register_profile("nightly", max_examples=5000, derandomize=False, **CALM)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 settings.load_profile(PROFILE)
+
+# Programs that tests start inherit what is ignored, as nohup and a `&` in a script leave it.
+for _signal in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.SIG_DFL)
 
 # They stand behind a learner's file, whose names they use: by themselves they cannot be loaded.
 collect_ignore_glob = ["tinygraph/course/exercises/*/harness.py"]

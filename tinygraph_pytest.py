@@ -74,8 +74,8 @@ def devices() -> list[str]:
 @functools.cache
 def missing(device: str) -> str:
     """Why a device cannot be used here; empty if it can."""
-    from tinygraph.device import get_device  # not above: see the top of this file
-    from tinygraph.errors import TinygraphError
+    from tinygraph.base.errors import TinygraphError
+    from tinygraph.engine.device import get_device  # not above: see the top of this file
 
     try:
         get_device(device)
@@ -155,7 +155,7 @@ def check_gradient(
     """
     __tracebackhide__ = True  # pytest shows the line of the test and then the report
     from tinygraph import testing  # not above: see the top of this file
-    from tinygraph.errors import GradcheckError
+    from tinygraph.base.errors import GradcheckError
 
     try:
         report = testing.gradcheck(fn, inputs, wrt, seed)
@@ -206,8 +206,8 @@ def check_kernel(
         The launch or the kernel itself is refused, or there is no C++ compiler.
     """
     __tracebackhide__ = True  # pytest shows the line of the test and then the report
+    from tinygraph.base.errors import TinygraphError
     from tinygraph.cuda import Kernel  # not above: see the top of this file
-    from tinygraph.errors import TinygraphError
 
     try:
         report = Kernel(path_or_source, name, defines).check(grid, block, *args, shared=shared)

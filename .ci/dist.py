@@ -64,7 +64,9 @@ def build() -> tuple[Path, Path]:
     )[1]
     require(f"-{version}-" in wheel.name and f"-{version}.tar" in sdist.name, version)
     inside = set(zipfile.ZipFile(wheel).namelist())
-    require("tinygraph/py.typed" in inside and "tinygraph/cuda/kernels/relu.cu" in inside, "files")
+    require(
+        "tinygraph/py.typed" in inside and "tinygraph/ops/elementwise/relu.cu" in inside, "files"
+    )
     return wheel, sdist
 
 

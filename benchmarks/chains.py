@@ -30,7 +30,7 @@ import numpy as np
 import tinygraph as tg
 from benchmarks import host
 from benchmarks.timing import Ratio, Times
-from tinygraph.graph import topological_order
+from tinygraph.engine.graph import topological_order
 from tinygraph.plan.code import Code, code_of
 from tinygraph.plan.fast import with_compiled_bodies
 from tinygraph.plan.rewrites import rewritten

@@ -16,10 +16,10 @@ import tempfile
 from contextlib import chdir
 from pathlib import Path
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.emulator.host.building import build
 from tinygraph.cuda.emulator.host.program import run
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError
 
 ABSENT = re.compile("a launch inside of a kernel[^,]*")
 FOLDERS = (

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import table, write_page
+from tinygraph.base.json_text import from_json, to_json
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc import disassembly
-from tinygraph.cuda.nvrtc.main_loop import MainLoop, main_loop
+from tinygraph.cuda.machine_code import disassembly
+from tinygraph.cuda.machine_code.main_loop import MainLoop, main_loop
 from tinygraph.cuda.reading.instances import Instance, instances
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.json_text import from_json, to_json
+from tinygraph.cuda.reading.source import Source
 
 ARCH = "sm_90"
 NAME = "machine-code"
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), metavar="FOLDER")
     args = parser.parse_args()
     numbers = args.output / f"{NAME}.json"
-    after = measurement(KERNELS)
+    after = measurement(None)
     kept = from_json(numbers.read_text(encoding="utf-8")) if numbers.is_file() else {}
     before = measurement(args.before) if args.before else kept.get("before", after)
     write_page(

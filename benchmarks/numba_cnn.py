@@ -31,8 +31,8 @@ from benchmarks.cpu.client import Client, SideFailed
 from benchmarks.cpu.sides import LIBRARIES, Side, environment
 from benchmarks.numba_cnn_figures import draw_accuracy, draw_times, table
 from tinygraph import data
-from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError, DatasetError, DeviceError
+from tinygraph.base.errors import ArgumentError, DatasetError, DeviceError
+from tinygraph.engine.device import get_device
 from tinygraph.recipes import numba_cnn
 from tinygraph.training import Progress, RunFolder
 from tinygraph.training.environment import environment as machine

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.page_paths import writable
 from tinygraph.show.curves import LOOKS, curves
 from tinygraph.show.figures import new_figure, save
-from tinygraph.show.paths import writable
 
 LOG_FROM = 30  # ratio of the slowest to the fastest above which times stand on a logarithmic axis
 

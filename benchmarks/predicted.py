@@ -21,7 +21,7 @@ from benchmarks.gpu.page import REHEARSAL, read_sections
 from benchmarks.report import table, write_page
 from benchmarks.workloads import Workload, mlp, seed_network, vgg
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.data_sheets import GPUS
+from tinygraph.cuda.machine_code.data_sheets import GPUS
 from tinygraph.training import Profile, profile_steps
 
 NAME = "predicted.md"

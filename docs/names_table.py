@@ -1,4 +1,4 @@
-"""Write the table of the page "Coming from PyTorch" from `tinygraph/coming_from.py`.
+"""Write the table of the page "Coming from PyTorch" from `tinygraph/interop/torch_names.py`.
 
 Sphinx calls `write()` before it reads the pages.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tinygraph as tg
-from tinygraph.coming_from import ABSENT, HERE, OTHER, OURS
+from tinygraph.interop.torch_names import ABSENT, HERE, OTHER, OURS
 
 PAGE = Path(__file__).parent / "reference" / "generated" / "names_table.md"
 

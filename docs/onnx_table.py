@@ -17,11 +17,11 @@ from typing import Any
 import onnx
 
 import tinygraph as tg
-from tinygraph.onnx import exporters
-from tinygraph.onnx.exporters.arithmetic import COMPARED, JOINED
-from tinygraph.onnx.exporters.elementwise import SAME
-from tinygraph.onnx.exporters.reductions import REDUCED
-from tinygraph.onnx.table import EXPORTERS, WITHOUT_ONNX
+from tinygraph.interop.onnx import exporters
+from tinygraph.interop.onnx.exporters.arithmetic import COMPARED, JOINED
+from tinygraph.interop.onnx.exporters.elementwise import SAME
+from tinygraph.interop.onnx.exporters.reductions import REDUCED
+from tinygraph.interop.onnx.table import EXPORTERS, WITHOUT_ONNX
 
 PAGE = Path(__file__).parent / "reference" / "generated" / "onnx_table.md"
 ROOM = exporters.__name__

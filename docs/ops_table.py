@@ -16,10 +16,9 @@ from pathlib import Path
 
 import tinygraph as tg
 from tinygraph import ops
-from tinygraph.op import registry
+from tinygraph.engine.op import registry
 
 PAGE = Path(__file__).parent / "reference" / "generated" / "ops_table.rst"
-KERNELS = Path(tg.__file__).parent / "cuda" / "kernels"
 
 HEAD = """\
 :html_theme.sidebar_secondary.remove:
@@ -49,19 +48,18 @@ several stand there, hyper-parameters and shapes decide.
 
 
 def op_classes() -> dict[str, list[type[tg.Op]]]:
-    """The ops of each op file; a file whose functions are made of other ops has none."""
+    """The ops of each op module; one whose functions are made of other ops has none."""
     modules = {getattr(ops, name).__module__ for name in ops.EXPORTS}
-    found: dict[str, list[type[tg.Op]]] = {name.rpartition(".")[2]: [] for name in modules}
+    found: dict[str, list[type[tg.Op]]] = {name: [] for name in modules}
     for cls in registry.values():
-        room, _, stem = cls.__module__.rpartition(".")
-        if room == "tinygraph.ops":
-            found.setdefault(stem, []).append(cls)
-    return dict(sorted(found.items()))
+        if cls.__module__.startswith("tinygraph.ops."):
+            found.setdefault(cls.__module__, []).append(cls)
+    return dict(sorted(found.items(), key=lambda item: item[0].rpartition(".")[2]))
 
 
-def public_functions(stem: str) -> list[str]:
-    """What the file adds to the public names, in the order of the file."""
-    module = sys.modules[f"tinygraph.ops.{stem}"]
+def public_functions(page: str) -> list[str]:
+    """What a module adds to the public names, in the order of its file."""
+    module = sys.modules[page]
     functions = [getattr(ops, name) for name in ops.EXPORTS]
     names = {f.__name__ for f in functions if f.__module__ == module.__name__}
     return sorted(names, key=lambda n: inspect.getsourcelines(getattr(ops, n))[1])
@@ -126,10 +124,10 @@ def _returned(tree: ast.AST) -> set[str]:
     return found
 
 
-def row(stem: str, classes: list[type[tg.Op]]) -> str:
+def row(page: str, classes: list[type[tg.Op]]) -> str:
     """One row of the list-table."""
     names = [cls.name for cls in classes]
-    functions = public_functions(stem)
+    functions = public_functions(page)
     op = [f":func:`~tinygraph.{name}`" for name in functions]
     also = [f"``{name}``" for function in functions for name in other_names(function)]
     if also:
@@ -139,9 +137,10 @@ def row(stem: str, classes: list[type[tg.Op]]) -> str:
         op.append("op: " + ", ".join(f"``{name}``" for name in others))
     mathematics = [
         ".. code-block:: text\n\n" + textwrap.indent(text, "   ") if is_formula else markup(text)
-        for is_formula, text in blocks(sys.modules[f"tinygraph.ops.{stem}"].__doc__ or "")
+        for is_formula, text in blocks(sys.modules[page].__doc__ or "")
     ]
-    kernel = "yes" if (KERNELS / f"{stem}.cu").exists() else "not yet"
+    source = Path(str(sys.modules[page].__file__)).with_suffix(".cu")
+    kernel = "yes" if source.exists() else "not yet"
     if not classes:
         kernel = "of its ops"
     claims = {cls.name: batch_claims(cls) for cls in classes}
@@ -168,7 +167,7 @@ def markup(text: str) -> str:
 
 def table() -> str:
     """The page."""
-    rows = [row(stem, classes) for stem, classes in op_classes().items()]
+    rows = [row(page, classes) for page, classes in op_classes().items()]
     return "\n".join([HEAD.rstrip(), *rows, ""])
 
 

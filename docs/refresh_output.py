@@ -19,9 +19,9 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+from tinygraph.base.errors import TinygraphError
 from tinygraph.cli import main
 from tinygraph.cuda import nvrtc
-from tinygraph.errors import TinygraphError
 
 ROOT = Path(__file__).parents[1]
 WRONG = ROOT / "tests/cuda/gallery/wrong"

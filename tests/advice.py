@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tinygraph import errors
-from tinygraph.errors import TinygraphError
+from tinygraph.base import errors
+from tinygraph.base.errors import TinygraphError
 
 ROOT = Path(errors.__file__).parent
 PASSES_ON = {"refuse", "explain", "fault", "missing", "_cannot", "writing", "__init__"}

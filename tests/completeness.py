@@ -1,6 +1,6 @@
 """What an op lacks: mathematics, kernel, export, docstring, test file, reference, edges, bad input.
 
-Adding an op means one file in ops/, one .cu in cuda/kernels/, one test file, and one export line
+Adding an op means one file in a wing of ops/, its .cu beside it, one test file, and one export line
 (docs/add_an_op.md).  A composite, a file without an `Op` whose functions apply other ops, needs no
 kernel.
 """
@@ -16,11 +16,11 @@ import tinygraph as tg
 from tests.cases.schema import EDGES, FOLDER, load
 from tests.cuda.contract_work import contracts
 from tinygraph import ops
+from tinygraph.base.errors import TinygraphError, explain
+from tinygraph.base.frozen import complete
 from tinygraph.cuda.reading.operation_counts import statements
 from tinygraph.cuda.reading.signature import kernels
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import TinygraphError, explain
-from tinygraph.frozen import complete
+from tinygraph.cuda.reading.source import Source
 
 OPS = pathlib.Path(ops.__file__).parent
 ROOT = pathlib.Path(__file__).parents[1]
@@ -39,20 +39,41 @@ NO_FILE = WITHOUT_KERNEL | MOVES_NOTHING | LAUNCHES_ANOTHERS
 # Op files without a public function: methods of Tensor apply their ops.
 METHODS = {"to"}
 
-STEMS = sorted({path.stem for path in OPS.glob("*.py")} - {"__init__"})
+# Files in the wings that are no ops: what several ops of a wing share.  None lies in ops/common
+# beside those named, and ops/leaves makes leaves.
+SHARED = {
+    *("__init__", "unary", "losses", "weighted", "normalization", "drops", "gemm", "recurrent"),
+    *("reductions", "lengths", "convolution", "convolution_blocks", "convolution_rows"),
+    *("pooling_phases", "sequences", "single_channel_stage", "sliding", "windows"),
+}
+IN_COMMON = {"cast", "to"}
+
+PAGES = {
+    path.stem: path
+    for path in sorted(OPS.glob("*/*.py"))
+    if path.stem not in SHARED
+    and path.parent.name != "leaves"
+    and (path.parent.name != "common" or path.stem in IN_COMMON)
+}
+STEMS = sorted(PAGES)
 SECTIONS = ("Parameters", "Returns", "Raises", "Examples")
 
 
 def missing(stem):
     """All that an op lacks, one sentence each: where, what is expected, what is there, way out."""
     try:
-        module = importlib.import_module(f"tinygraph.ops.{stem}")
-        parts = (op_file, kernel_file, exports, tests_of)
+        module = importlib.import_module(f"tinygraph.ops.{PAGES[stem].parent.name}.{stem}")
+        parts = (op_file, kernels_of, exports, tests_of)
         sentences = itertools.chain.from_iterable(part(stem, module) for part in parts)
         return [explain(stem, *sentence) for sentence in sentences]
     except (TinygraphError, SyntaxError, ImportError, AttributeError) as error:
-        place = f"tinygraph/ops/{stem}.py, or a file that it leads to"
+        place = f"{page(stem)}, or a file that it leads to"
         return [explain(stem, place, "what can be read", f"{type(error).__name__}: {error}")]
+
+
+def page(stem):
+    """The path of an op's file in the checkout."""
+    return f"tinygraph/ops/{PAGES[stem].parent.name}/{stem}.py"
 
 
 def op_classes(module):
@@ -82,7 +103,7 @@ def wanted(stem, module):
 
 def op_file(stem, module):
     """Mathematics, immutable ops, no assert, no question for the device."""
-    path = f"tinygraph/ops/{stem}.py"
+    path = page(stem)
     if not re.search(r"^    \S.*[=<]", module.__doc__ or "", re.MULTILINE):
         way_out = "open the docstring of the file with lines such as `    y = x / (1 + abs(x))`"
         yield path, "the formula, indented by four", "no formula", way_out
@@ -94,16 +115,18 @@ def op_file(stem, module):
             yield f"{path}, class {cls.__name__}", what, "none", "put @frozen above it"
     tree = ast.parse(pathlib.Path(module.__file__).read_text())
     if any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-        yield path, "errors of tinygraph.errors", "assert", 'raise ArgumentError("op", "x", ...)'
+        way_out = 'raise ArgumentError("op", "x", ...)'
+        yield path, "errors of tinygraph.errors", "assert", way_out
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     if "device" in attributes and stem != "to":  # which is about nothing else
         way_out = "put what kernels do into forward_kernel and backward_kernel"
         yield path, "bodies that do not ask for the device", ".device", way_out
 
 
-def kernel_file(stem, module):
+def kernels_of(stem, module):
     """A .cu of the same name where ops launch it, with its operations stated."""
-    path, source = f"tinygraph/cuda/kernels/{stem}.cu", KERNELS / f"{stem}.cu"
+    source = PAGES[stem].with_suffix(".cu")
+    path = page(stem).replace(".py", ".cu")
     is_due = bool(op_classes(module)) and stem not in NO_FILE
     if source.exists() is not is_due:
         if is_due:
@@ -121,7 +144,7 @@ def kernel_file(stem, module):
             in_numpy = getattr(cls, method) is not getattr(tg.Op, method)
             by_kernel = getattr(cls, f"{method}_kernel") is not getattr(tg.Op, f"{method}_kernel")
             if by_kernel is not (in_numpy and stem not in WITHOUT_KERNEL):
-                place = f"tinygraph/ops/{stem}.py, class {cls.__name__}"
+                place = f"{page(stem)}, class {cls.__name__}"
                 got = f"{method} in numpy: {in_numpy}, by a kernel: {by_kernel}"
                 yield place, f"{method} and {method}_kernel", got, f"def {method}_kernel(self, ...)"
 
@@ -130,10 +153,10 @@ def exports(stem, module):
     """A line for at least one function, and a full docstring of each."""
     if not exported(module) and stem not in METHODS:
         name = next(iter(public_functions(module)), stem)
-        line = f"from tinygraph.ops.{stem} import {name} as {name}"
+        line = f"from {module.__name__} import {name} as {name}"
         yield "tinygraph/ops/__init__.py", "the export line", "none", line
     for name, function in wanted(stem, module).items():
-        place = f"tinygraph/ops/{stem}.py, docstring of {name}"
+        place = f"{page(stem)}, docstring of {name}"
         text = inspect.getdoc(function) or ""
         without = [title for title in SECTIONS if f"{title}\n{'-' * len(title)}" not in text]
         if without or ">>> " not in text or "Tensor" not in text:

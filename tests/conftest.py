@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.gpu import rehearsal
 from tinygraph.cuda.emulator.checker import CheckedKernel
-from tinygraph.device import _DEVICES
+from tinygraph.engine.device import _DEVICES
 
 DEVICES = ["cpu", "emulator"]
 REHEARSAL = Path(__file__).parent / "fake_cupy"

@@ -29,7 +29,14 @@ def double(x):
 PROGRAM = """#include <cstdio>
 int main() { printf("done\\n"); return 0; }
 """
-LOADED = "tinygraph.cli", "tinygraph.onnx", "matplotlib.pyplot", "onnx.helper", "PIL.Image", "numba"
+LOADED = (
+    "tinygraph.cli",
+    "tinygraph.interop.onnx",
+    "matplotlib.pyplot",
+    "onnx.helper",
+    "PIL.Image",
+    "numba",
+)
 QUICK = ["--epochs", "1", "--filters", "1"]
 
 

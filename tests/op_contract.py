@@ -47,7 +47,7 @@ __all__ = [
 
 # A launch costs more than a call of numpy, the checker more again: fewer examples than on the cpu,
 # 10 and 5 in the profiles dev and ci.
-KERNEL_EXAMPLES = settings(max_examples=max(10, settings.default.max_examples // 10))
+KERNEL_EXAMPLES = settings(max_examples=max(7, settings.default.max_examples // 10))
 CHECKED_EXAMPLES = settings(max_examples=max(5, settings.default.max_examples // 50))
 # Kernels are templates: the first tier takes the dtype that is trained with.
 FLOAT32_FIRST = [np.float32, pytest.param(np.float64, marks=pytest.mark.second)]

@@ -11,7 +11,9 @@ from safetensors.numpy import save_file
 
 import tinygraph as tg
 from tests.advice import typed_in
-from tinygraph import trust
+from tinygraph.base import trust
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base.paths import as_path, typed
 from tinygraph.cli import main
 from tinygraph.cli.arguments import parse
 from tinygraph.course import protocol
@@ -19,8 +21,6 @@ from tinygraph.course.check import opened
 from tinygraph.course.exercise import find
 from tinygraph.course.folder import CourseFolder
 from tinygraph.course.private import Pack
-from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.paths import as_path, typed
 from tinygraph.training import Progress, RunFolder
 
 ROOT = Path(tg.__file__).parent
@@ -236,7 +236,7 @@ TYPED = {  # a place of advice, and the test that types it in
     "course/private.py:load": "test_a_pack_is_made_as_it_says",
     "course/private.py:read": "test_a_pack_is_made_as_it_says",
     "course/protocol.py:_book": "test_a_course_for_a_protocol_is_begun_as_it_says",
-    "trust.py:open_to_others": "test_a_folder_is_closed_to_others_as_it_says",
+    "base/trust.py:open_to_others": "test_a_folder_is_closed_to_others_as_it_says",
     "recipes/__init__.py:get": "test_recipes_are_listed_as_it_says",
     "recipes/images.py:data": "test_recipes_are_listed_as_it_says",
     "cli/course_watch.py:_pressed": "test_a_solution_is_printed_as_it_says",
@@ -265,13 +265,13 @@ NOT_TYPED = {
     "cuda/gpu.py:__init__": INSTALLS,
     "cuda/nvrtc/compiling.py:architecture_for": INSTALLS,
     "cuda/nvrtc/compiling.py:_refused": INSTALLS,
-    "cuda/nvrtc/disassembly.py:_run": INSTALLS,
-    "cuda/nvrtc/disassembly.py:disassembler": INSTALLS,
-    "device.py:nccl": INSTALLS,
+    "cuda/machine_code/disassembly.py:_run": INSTALLS,
+    "cuda/machine_code/disassembly.py:disassembler": INSTALLS,
+    "cuda/devices.py:nccl": INSTALLS,
     "distributed/world.py:crowd": "it needs fewer cores than ranks; the command is launched_by's",
-    "errors.py:install": "tests/test_installation.py installs each extra's name",
-    "onnx/attributes.py:require_opset": INSTALLS,
-    "saving.py:_read_by_torch": INSTALLS,
+    "base/errors.py:install": "tests/test_installation.py installs each extra's name",
+    "interop/onnx/attributes.py:require_opset": INSTALLS,
+    "files/saving.py:_read_by_torch": INSTALLS,
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import GraphError
+from tinygraph.base.errors import GraphError
 
 
 class Bad(tg.Op):

@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests.nn.test_layers import LAYERS, LOSSES
 from tests.onnx.test_ops import ALL, outputs_of, problems
 from tinygraph import nn
-from tinygraph.errors import DeviceError
+from tinygraph.base.errors import DeviceError
 from tinygraph.testing.problem import cast
 
 RNG = np.random.default_rng(3)

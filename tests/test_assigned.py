@@ -8,7 +8,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import DeviceError, DtypeError, GraphError, ShapeError
+from tinygraph.base.errors import DeviceError, DtypeError, GraphError, ShapeError
 
 
 def test_what_an_op_made_cannot_be_told_to_require_no_gradient():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinygraph import build_cache
+from tinygraph.base import build_cache
 
 
 @pytest.mark.parametrize("end", ["", ".sha256"])

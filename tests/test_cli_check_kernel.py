@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cli.check_kernel import arguments_of, checked, kernel_of, parse_launch
 from tinygraph.cuda import In, InOut, Kernel, Out
-from tinygraph.errors import ArgumentError, KernelCompileError
 
 SCALE = """
 __global__ void scale(const float* x, float* y, float alpha, int n)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.test_cli_resume import stop_after
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cli import machine, main
 from tinygraph.cuda import Kernel, recording
-from tinygraph.errors import KernelCompileError
 from tinygraph.recipes import task
 from tinygraph.training import RunFolder, load_arrays
 

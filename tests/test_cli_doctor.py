@@ -11,9 +11,9 @@ import pytest
 
 import tinygraph
 from tests.distributed.launch import launch, needs_mpi
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cli import machine, main
 from tinygraph.cuda.emulator import compiler
-from tinygraph.errors import KernelCompileError
 
 
 @pytest.mark.second

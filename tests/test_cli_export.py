@@ -11,7 +11,7 @@ from tests.onnx import runtimes
 from tests.test_cli import fails
 from tinygraph import recipes
 from tinygraph.cli import main
-from tinygraph.onnx import comparing
+from tinygraph.interop.onnx import comparing
 from tinygraph.training import RunFolder
 
 
@@ -77,9 +77,9 @@ def test_without_onnxruntime_nothing_is_compared(capsys, monkeypatch, run):
 def test_without_the_package_the_extra_is_named(capsys, monkeypatch, run):
     for name in [n for n in sys.modules if n.split(".")[0] == "onnx"]:
         monkeypatch.delitem(sys.modules, name)
-    for name in [n for n in sys.modules if n.startswith("tinygraph.onnx.")]:
+    for name in [n for n in sys.modules if n.startswith("tinygraph.interop.onnx.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(vars(sys.modules["tinygraph.onnx"]), "save", raising=False)
+    monkeypatch.delitem(vars(sys.modules["tinygraph.interop.onnx"]), "save", raising=False)
     monkeypatch.setitem(sys.modules, "onnx", None)
     words = fails(capsys, ["export", str(run), "cnn.onnx"], 1)
     assert "expected the package onnx" in words and "pip install -e '.[onnx]'" in words

@@ -13,7 +13,8 @@ from tests.cuda.test_nvrtc import SPILLING
 from tinygraph.cli import kernels, main
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.emulator.findings import Finding, LineCounts, Report
-from tinygraph.cuda.nvrtc import disassembly, library
+from tinygraph.cuda.machine_code import disassembly
+from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 from tinygraph.cuda.reading.instances import inventory
 

@@ -10,8 +10,9 @@ import pytest
 
 import tinygraph as tg
 from tests.test_docs import script
-from tinygraph import coming_from, small_places
-from tinygraph.absent_methods import ABSENT as ABSENT_METHODS
+from tinygraph.interop import small_places
+from tinygraph.interop import torch_names as coming_from
+from tinygraph.interop.absent_methods import ABSENT as ABSENT_METHODS
 
 names_table = script("names_table")
 PLACES = list(coming_from.HERE)

@@ -11,7 +11,8 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import GraphError
+from tinygraph.base.errors import GraphError
+from tinygraph.engine import copies
 
 DEEP = 3000  # beyond Python's limit, which is 1000
 
@@ -252,3 +253,18 @@ def test_writing_to_a_shared_array_that_cannot_be_written_to(make):
     assert x.tolist() == [2.0, 2.0] and READ_ONLY.tolist() == [3.0, 3.0]
     for p in (tg.Parameter(READ_ONLY), tg.Parameter(make(READ_ONLY)), tg.tensor(READ_ONLY)):
         p.value[...] = 0  # these are copies
+
+
+@pytest.mark.parametrize("kind", [tg.Tensor, tg.Parameter])
+def test_a_pickle_of_when_the_slots_had_other_names_is_read(kind):
+    """They were `value`, `grad` and `requires_grad`."""
+    x = kind([1.0, 2.0], requires_grad=True)
+    (x * 3).sum().backward()
+    own, slots = copies.reduced(x, 2)[2]
+    former = {
+        name.removeprefix("_") if name != "__weakref__" else name: v for name, v in slots.items()
+    }
+    assert {"value", "grad", "requires_grad"} <= former.keys()
+    y = kind.__new__(kind)
+    copies.restore(y, (own, former))
+    assert y.requires_grad and y.tolist() == [1.0, 2.0] and y.grad.tolist() == [3.0, 3.0]

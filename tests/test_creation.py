@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph import creation, sampling
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.running import Runner
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.running import Runner
+from tinygraph.ops.leaves import creation, sampling
 
 FILLED = {tg.zeros: 0, tg.ones: 1}
 LIKE = [tg.zeros_like, tg.ones_like, tg.empty_like, tg.rand_like, tg.randn_like]

@@ -8,8 +8,8 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.device import _DEVICES
-from tinygraph.errors import ArgumentError, DtypeError, ExchangeError, ProtocolError
+from tinygraph.base.errors import ArgumentError, DtypeError, ExchangeError, ProtocolError
+from tinygraph.engine.device import _DEVICES
 
 F = np.float32
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from tests.test_docs import ROOT, code_blocks, run_page, script
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cli.check_kernel import arguments_of, parse_launch
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.emulator.findings import CAUSES
-from tinygraph.errors import KernelCompileError
+from tinygraph.cuda.reading.source import kernel_files
 
 pytestmark = pytest.mark.usefixtures("following")
 
 PAGES = sorted((ROOT / "docs/kernels").glob("*.md"))
 WITH_CODE = [page for page in PAGES if "```py" in page.read_text()]
-SOURCES = [p.read_text() for p in (ROOT / "tinygraph/cuda/kernels").glob("*.cu*")]
+SOURCES = [p.read_text() for p in [*kernel_files(), *kernel_files(".cuh")]]
 
 
 def compiler_family():
@@ -62,7 +63,7 @@ def test_the_code_of_a_page_runs_in_order(page, output, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
 def test_excerpts_stand_in_our_kernels(page, output):
-    """A block of CUDA is a file of the page, or it is copied from tinygraph/cuda/kernels."""
+    """A block of CUDA is a file of the page, or it is copied from one of tinygraph."""
     text = page.read_text()
     whole = set(output.files(text).values())
     for block in output.blocks(text, "cuda"):
@@ -72,7 +73,7 @@ def test_excerpts_stand_in_our_kernels(page, output):
 def test_the_op_file_holds_the_python_excerpt():
     blocks = code_blocks("docs/kernels/reading_a_kernel.md")
     (excerpt,) = [source for kind, source in blocks if kind == "python"]
-    body = (ROOT / "tinygraph/ops/shared/unary.py").read_text()
+    body = (ROOT / "tinygraph/ops/elementwise/unary.py").read_text()
     assert all(line.strip() in body for line in excerpt.splitlines()[1:])
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.device import EMULATOR
-from tinygraph.errors import ArgumentError, DeviceError, DtypeError
+from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError
+from tinygraph.cuda.devices import EMULATOR
 
 NAMES = {
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},

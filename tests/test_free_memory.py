@@ -2,8 +2,8 @@
 
 import pytest
 
-from tinygraph import free_memory
-from tinygraph.free_memory import SMALL, free_bytes, too_large
+from tinygraph.base import free_memory
+from tinygraph.base.free_memory import SMALL, free_bytes, too_large
 
 MEMINFO = "MemTotal:  24684084 kB\nMemFree:  9 kB\nMemAvailable:   1000 kB\nBuffers: 3 kB\n"
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import tinygraph as tg
-from tinygraph.frozen import complete, frozen
+from tinygraph.base.frozen import complete, frozen
 
 
 def window():

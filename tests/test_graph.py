@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DtypeError, GraphError, ShapeError
-from tinygraph.graph import topological_order
+from tinygraph.base.errors import DtypeError, GraphError, ShapeError
+from tinygraph.engine.graph import topological_order
 
 
 class Scale(tg.Op):

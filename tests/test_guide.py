@@ -15,7 +15,7 @@ import pytest
 from tests.test_docs import ROOT, code_blocks, script
 
 PAGE = "docs/add_an_op.md"
-NAMES = ("elliott", "tanhexp", "scale_norm")
+NAMES = {"elliott": "elementwise", "tanhexp": "elementwise", "scale_norm": "normalization"}
 TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 # Files of tests that go over all ops, or over all kernels.
@@ -39,7 +39,7 @@ def python_blocks():
 
 
 def export_line(name):
-    (line,) = re.findall(rf"^    (from tinygraph\.ops\.{name} import .*)$", TEXT, re.MULTILINE)
+    (line,) = re.findall(rf"^    (from tinygraph\.ops\.\w+\.{name} import .*)$", TEXT, re.MULTILINE)
     return line
 
 
@@ -64,7 +64,7 @@ def export(copy, name):
     """The export line, where the alphabet puts it."""
     path = copy / "tinygraph/ops/__init__.py"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if line > f"from tinygraph.ops.{name} ")
+    at = next(i for i, line in enumerate(lines) if line > export_line(name))
     at = max(at, next(i for i, line in enumerate(lines) if line.startswith("from ")))
     lines.insert(at, export_line(name) + "\n")
     path.write_text("".join(lines), encoding="utf-8")
@@ -83,7 +83,7 @@ def run_tests(copy, *arguments):
 def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
     """What the guide shows for the op's file alone, and no other op is held up."""
     op = python_blocks()[0]
-    write(copy, ("tinygraph/ops/elliott.py", op))
+    write(copy, ("tinygraph/ops/elementwise/elliott.py", op))
     passed, output = run_tests(copy, "tests/test_registry.py", "-k", "elliott or tanh")
     (shown,) = re.findall(r"^```text\n(elliott: .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     assert not passed and "1 failed, 1 passed" in output, output
@@ -98,13 +98,13 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
     elliott_kernel, scale_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
     write(
         copy,
-        ("tinygraph/ops/elliott.py", elliott),
-        ("tinygraph/cuda/kernels/elliott.cu", elliott_kernel),
+        ("tinygraph/ops/elementwise/elliott.py", elliott),
+        ("tinygraph/ops/elementwise/elliott.cu", elliott_kernel),
         ("tests/ops/test_elliott.py", test_elliott),
-        ("tinygraph/ops/tanhexp.py", tanhexp),
+        ("tinygraph/ops/elementwise/tanhexp.py", tanhexp),
         ("tests/ops/test_tanhexp.py", test_tanhexp),
-        ("tinygraph/ops/scale_norm.py", scale_norm),
-        ("tinygraph/cuda/kernels/scale_norm.cu", scale_norm_kernel),
+        ("tinygraph/ops/normalization/scale_norm.py", scale_norm),
+        ("tinygraph/ops/normalization/scale_norm.cu", scale_norm_kernel),
         ("tests/ops/test_scale_norm.py", test_scale_norm),
     )
     for name in NAMES:
@@ -113,7 +113,7 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
         " or ".join(NAMES) + " or waiting_lists or every_kind or table or import or many_ops"
     )
     own = [f"tests/ops/test_{name}.py" for name in NAMES]
-    own += [f"tinygraph/ops/{name}.py" for name in NAMES]
+    own += [f"tinygraph/ops/{wing}/{name}.py" for name, wing in NAMES.items()]
     passed, output = run_tests(copy, "-k", about_them, *own, *OVER_ALL)
     assert passed, output
     for name in (

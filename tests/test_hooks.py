@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, GraphError, PlanWarning, ShapeError
+from tinygraph.base.errors import ArgumentError, GraphError, PlanWarning, ShapeError
 
 X = np.float32([1.0, -2.0, 3.0])
 

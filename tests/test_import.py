@@ -53,6 +53,7 @@ HEAVY = {
     "zipfile",
     "ziglang",
     *[f"tinygraph.{name}" for name in LAZY],
+    "tinygraph.interop.onnx",
     "tinygraph.cli",
     "tinygraph.cuda.emulator.compiler",
     "tinygraph.cuda.emulator.native",
@@ -74,7 +75,7 @@ def modules_after(statement):
 
 def test_import_loads_nothing_heavy():
     loaded = modules_after("import tinygraph")
-    assert "tinygraph.ops.relu" in loaded
+    assert "tinygraph.ops.elementwise.relu" in loaded
     assert not loaded & HEAVY
 
 
@@ -86,7 +87,7 @@ def test_the_command_needs_no_other_library():
 
 # What an import costs, in what can be counted: seconds depend on the machine and on what it does.
 # Files of ops are not: one more is one more op.
-MOST = {"ours": 39, "theirs": 15, "bytes": 247_000, "compiled": 340}
+MOST = {"ours": 44, "theirs": 15, "bytes": 238_000, "compiled": 340}
 COUNT = """
 import sys, numpy
 before, texts = set(sys.modules), []
@@ -95,7 +96,8 @@ def hook(event, arguments):
         texts.append(arguments[1])
 sys.addaudithook(hook)
 import tinygraph
-loaded = {m for m in set(sys.modules) - before if not m.startswith("tinygraph.ops.")}
+loaded = {m for m in set(sys.modules) - before if sys.modules[m].__name__ == m}
+loaded = {m for m in loaded if not m.startswith("tinygraph.ops.")}
 ours = [m for m in loaded if m.startswith("tinygraph")]
 size = sum(len(open(sys.modules[m].__file__, "rb").read()) for m in ours)
 print(len(ours), len(loaded) - len(ours), size, len(texts))
@@ -118,7 +120,7 @@ def test_import_costs_no_more_than_it_did():
     [
         "import tinygraph.plan.runner",
         "from tinygraph.plan import plan",
-        "import tinygraph.device, tinygraph.tensor",
+        "import tinygraph.engine.device, tinygraph.engine.tensor",
     ],
 )
 def test_functions_stay_functions_when_modules_of_their_names_are_loaded(statement):
@@ -131,7 +133,7 @@ def test_functions_stay_functions_when_modules_of_their_names_are_loaded(stateme
 @pytest.mark.parametrize("name", LAZY)
 def test_a_room_is_loaded_when_it_is_first_used(name):
     loaded = modules_after(f"import tinygraph as tg; tg.{name}")
-    assert f"tinygraph.{name}" in loaded
+    assert loaded & {f"tinygraph.{name}", f"tinygraph.interop.{name}"}
     assert name in tg.__all__ and name in dir(tg)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import DtypeError, GraphError, PlanWarning, ShapeError
+from tinygraph.base.errors import DtypeError, GraphError, PlanWarning, ShapeError
 
 IN_PLACE = {
     "iadd": operator.add,

@@ -9,9 +9,9 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError, DtypeError, TinygraphError
 from tinygraph.cuda import In, Kernel, Out
 from tinygraph.distributed import all_reduce
-from tinygraph.errors import ArgumentError, DtypeError, TinygraphError
 
 MASKED = np.ma.array([1.0, 1e6, 2.0], np.float32, mask=[False, True, False])
 WHOLE = np.ma.array([1, 0, 2], mask=[False, True, False])
@@ -200,7 +200,7 @@ def test_the_way_out_works():
 
 def test_scikit_learn_is_refused_too():
     pytest.importorskip("sklearn")
-    from tinygraph.sklearn import Regressor
+    from tinygraph.interop.sklearn import Regressor
 
     array = np.ma.array(np.ones((4, 2)), mask=np.eye(4, 2))
     for x, y in ((array, np.ones(4)), (np.ones((4, 2)), array[:, 0])):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tinygraph
+from tinygraph.base.errors import install
 from tinygraph.cli.machine import EXTRAS
-from tinygraph.errors import install
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -103,7 +103,8 @@ def test_lint_and_docs_bring_what_the_package_imports():
     without = {name.removesuffix(".*") for entry in overrides for name in entry["module"]}
     paths = [*ROOT.glob("tinygraph/**/*.py"), ROOT / "tinygraph_pytest.py"]
     libraries = {name for path in paths for name in imported(path)}
-    libraries -= {*sys.stdlib_module_names, "tinygraph", "elftools", "nvidia", "ziglang"} | without
+    ours = {"tinygraph", "tinygraph_command"}
+    libraries -= {*sys.stdlib_module_names, *ours, "elftools", "nvidia", "ziglang"} | without
     assert libraries == {"numpy", "pytest", "hypothesis"}
     assert libraries <= required("lint") and libraries <= required("docs")
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tinygraph.json_files import parse, read_text
+from tinygraph.base.json_files import parse, read_text
 
 BAD = {
     "deep": "[" * 100_000,

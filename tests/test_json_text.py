@@ -15,9 +15,9 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import cli
-from tinygraph.errors import ArgumentError
-from tinygraph.json_text import from_json, to_json
-from tinygraph.show.page import value_text
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.json_text import from_json, to_json
+from tinygraph.base.page import value_text
 from tinygraph.training import RunFolder
 
 ROOT = Path(__file__).parents[1]
@@ -177,8 +177,8 @@ def test_a_saved_document_is_json(tmp_path):
 # Messages between two processes of ours, digests, and what goes through `saving` or is refused.
 WRITERS = ("json.dump", "json.dumps")
 OTHER_WRITERS = {
-    "tinygraph/json_text.py": 2,
-    "tinygraph/saving.py": 1,
+    "tinygraph/base/json_text.py": 2,
+    "tinygraph/files/saving.py": 1,
     "tinygraph/data/cache.py": 1,
     "tinygraph/course/protocol.py": 1,
     "tinygraph/course/crew.py": 1,

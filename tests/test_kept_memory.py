@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import tinygraph as tg
-from tinygraph import kept_memory
+from tinygraph.base import kept_memory
 
 STEPS = """
 import resource

@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests.conftest import DEVICES
-from tinygraph.device import get_device
+from tinygraph.engine.device import get_device
 
 F = np.float32
 

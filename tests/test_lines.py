@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.lines import LONG, MANY, SHORT, SHORTEST, maxima, sums
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common.lines import LONG, MANY, SHORT, SHORTEST, maxima, sums
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0]
 LONGER = [(MANY, length) for length in (SHORTEST - 1, SHORTEST, LONG - 1, LONG)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DtypeError, GraphError
+from tinygraph.base.errors import DtypeError, GraphError
 
 OPERATORS = [
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DeviceError, GraphError
-from tinygraph.op import registry
+from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.engine.op import registry
 
 
 def make(forward=None, backward=None, infer=None):

@@ -7,9 +7,9 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
-from tinygraph.writes import Writes
+from tinygraph.base.errors import ArgumentError, DtypeError, GraphError, ShapeError
+from tinygraph.engine.device import get_device
+from tinygraph.engine.writes import Writes
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 

@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.running import Runner, here
+from tinygraph.engine.running import Runner, here
 
 N = 10
 PARTS = [(0, 3), (3, 7), (7, 10)]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.build_cache import folder
+from tinygraph.base.build_cache import folder
+from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base.paths import as_path
 from tinygraph.cli.arguments import PARSERS, parse
 from tinygraph.cli.options import PATHS
 from tinygraph.cuda import Kernel
-from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.paths import as_path
 from tinygraph.recipes import srcnn_network
 from tinygraph.recipes.from_file import from_file
 from tinygraph.training import RunFolder, TensorBoard
@@ -54,12 +54,18 @@ IMAGES = np.zeros((3, 4, 4), np.float32)
 PROFILE = {"title": "a", "unit": "ms", "bars": []}
 # What is written: the function, its argument, a name, and the call.
 WRITTEN = {
-    "saving.save path": ("a.st", lambda p: tg.save({"w": np.ones(2)}, p)),
-    "sealed.save_arrays path": ("b.st", lambda p: tg.training.save_arrays(p, {"w": np.ones(2)})),
-    "onnx.export.save path": ("m.onnx", lambda p: tg.onnx.save(model(), p, tg.ones(1, 1, 4, 4))),
+    "files.saving.save path": ("a.st", lambda p: tg.save({"w": np.ones(2)}, p)),
+    "files.sealed.save_arrays path": (
+        "b.st",
+        lambda p: tg.training.save_arrays(p, {"w": np.ones(2)}),
+    ),
+    "interop.onnx.export.save path": (
+        "m.onnx",
+        lambda p: tg.onnx.save(model(), p, tg.ones(1, 1, 4, 4)),
+    ),
     "training.run.RunFolder.__init__ path": ("run", RunFolder),
     "training.run.RunFolder.new root": ("runs", lambda p: RunFolder.new("name", p)),
-    "training.tensorboard.TensorBoard.__init__ place": (
+    "interop.tensorboard.TensorBoard.__init__ place": (
         "board",
         lambda p: TensorBoard(p).folder.mkdir(),
     ),
@@ -114,9 +120,9 @@ def digits(folder):
 
 # What is read: the function, its argument, a name in the folder, and the call.
 READ = {
-    "saving.load path": ("a.st", tg.load),
-    "sealed.load_arrays path": ("a.st", tg.training.load_arrays),
-    "onnx.loading.load path": ("m.onnx", tg.onnx.load),
+    "files.saving.load path": ("a.st", tg.load),
+    "files.sealed.load_arrays path": ("a.st", tg.training.load_arrays),
+    "interop.onnx.loading.load path": ("m.onnx", tg.onnx.load),
     "training.run.RunFolder.open path": ("run", RunFolder.open),
     "cuda.kernel.Kernel.__init__ path_or_source": ("k.cu", lambda p: Kernel(p, "k").signature),
     "data.idx.read_idx path": ("a.idx", tg.data.read_idx),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import GradcheckError
-from tinygraph.promises import BrokenOpError
+from tinygraph.base.errors import GradcheckError
+from tinygraph.engine.promises import BrokenOpError
 
 RIGHT = {
     "forward": lambda self, mem, x: (x * x, x),

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests.conftest import DEVICES
-from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError
-from tinygraph.memory import Memory
-from tinygraph.random import Generator, philox, uniform
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import get_device
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.random import Generator, philox, uniform
 
 words = st.integers(0, 2**64 - 1)
 

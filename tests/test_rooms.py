@@ -1,42 +1,53 @@
-"""Imports run one way: no file needs, by way of others, itself."""
+"""rooms.toml holds: a room imports from lower floors, no file needs itself, budgets are kept."""
 
-import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import tinygraph
-
-ROOT = Path(tinygraph.__file__).parent
-
-
-def module(path):
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+from tests import rooms
+from tests.rooms import FILES, FLOORS, PACKAGE, PLAN, TOP
 
 
-FILES = {module(path): path for path in sorted(ROOT.rglob("*.py"))}
-
-
-def imported(path):
-    """The files whose names a file takes where it is loaded, and in its annotations."""
-    outside = [
-        node
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    ]
-    for node in (inner for statement in outside for inner in ast.walk(statement)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in FILES else node.module
+def test_a_room_imports_from_lower_floors_alone():
+    assert not list(rooms.forbidden())
 
 
 def test_no_file_needs_itself():
     needs = {
-        name: {other for other in imported(path) if other in FILES and other != "tinygraph"}
+        name: {other for other in rooms.imports(path) if other in FILES and other != TOP}
         for name, path in FILES.items()
     }
     order = list(TopologicalSorter(needs).static_order())  # CycleError names a circle
-    assert {*order, "tinygraph"} == {*FILES, "tinygraph"} and len(order) > 200
+    assert {*order, TOP} == {*FILES, TOP} and len(order) > 200
+
+
+def test_each_room_keeps_its_budget():
+    """Whoever adds a feature pays for it in its room."""
+    over = {
+        room: f"{size.code} lines of code and {size.lines} in all, of {PLAN['budgets'][room]}"
+        for room, size in rooms.sizes().items()
+        if size.code > PLAN["budgets"][room][0] or size.lines > PLAN["budgets"][room][1]
+    }
+    assert not over
+
+
+def test_nothing_lies_beside_the_rooms():
+    beside = {path.name for path in PACKAGE.iterdir() if path.suffix != ".pyi"}
+    allowed = {"__init__.py", "__main__.py", "__pycache__", "py.typed"}
+    assert beside - allowed == {*FLOORS}
+    assert not list(PACKAGE.rglob("utils.py"))
+
+
+def test_the_counter_knows_code_from_words(tmp_path):
+    text = '"""A docstring,\nof two lines."""\n\n# a comment\nx = """\na text"""  # and code\n'
+    text += 'def f(a,\n      b):\n    "Words."\n    return (a,\n            b)\n'
+    assert rooms.code_lines(text) == 2 + 2 + 2
+
+
+def test_an_import_is_found_wherever_it_is_loaded(tmp_path):
+    path = tmp_path / "file.py"
+    path.write_text(
+        "import a\nif x:\n    from tinygraph.ops.windows import conv2d\n"
+        "class C:\n    import b\n    def f(self):\n        import c\ndef g():\n    import d\n",
+        encoding="utf-8",
+    )
+    assert set(rooms.imports(Path(path))) == {"a", "b", "tinygraph.ops.windows.conv2d"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, DtypeError, PlanWarning, ShapeError
-from tinygraph.random import Generator
+from tinygraph.base.errors import ArgumentError, DtypeError, PlanWarning, ShapeError
+from tinygraph.engine.random import Generator
 
 DRAWS = {
     "rand": lambda **options: tg.rand(50, 20, **options),

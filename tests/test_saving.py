@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import tinygraph as tg
-from tinygraph import free_memory
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base import free_memory
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.recipes.srcnn_network import model, read_network
 
 KEYS = st.text(max_size=5) | st.integers() | st.booleans() | st.floats(allow_nan=False)

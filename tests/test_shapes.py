@@ -6,15 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import reference
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.shapes import (
-    broadcast_axes,
-    broadcast_shapes,
-    normalize_axes,
-    pair,
-    reduced_shape,
-    windows,
-)
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.spec import broadcast_axes, broadcast_shapes, normalize_axes, reduced_shape
+from tinygraph.ops.common.arguments import pair
+from tinygraph.ops.windows.sliding import windows
 
 small = st.integers(1, 4)
 

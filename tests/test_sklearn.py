@@ -10,8 +10,8 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, DivergenceError, ShapeError
-from tinygraph.random import default_generator
+from tinygraph.base.errors import ArgumentError, DivergenceError, ShapeError
+from tinygraph.engine.random import default_generator
 
 pytest.importorskip("sklearn", reason="needs scikit-learn")
 from sklearn.base import clone

@@ -13,9 +13,9 @@ import pytest
 from tests.faults import closed_streams
 from tests.faults.closed_streams import LATIN
 from tests.training.networks import loaders, trainer
-from tinygraph import streams
+from tinygraph.base import streams
 from tinygraph.cli import main
-from tinygraph.sealed import write_json
+from tinygraph.files.sealed import write_json
 from tinygraph.training import Progress, RunFolder
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +109,7 @@ def test_a_closed_descriptor_is_no_file(tmp_path):
     """The next file that is opened would get its number, and what is written to stderr."""
     code = """
 import os, sys
-from tinygraph.streams import standing
+from tinygraph.base.streams import standing
 with standing():
     file = open(sys.argv[1], "w")
     os.write(2, b"an error")
@@ -129,7 +129,13 @@ def test_names_that_are_no_utf_8_come_back_from_json(tmp_path):
     assert "é" in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["recipes"], ["train", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        *(pytest.param(a, marks=pytest.mark.second) for a in (["recipes"], ["train", "--help"])),
+    ],
+)
 def test_a_reader_that_leaves_is_no_message(arguments):
     line = ["sh", "-c", '"$@" | true', "sh", sys.executable, "-m", "tinygraph", *arguments]
     done = subprocess.run(line, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

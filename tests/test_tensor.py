@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.device import _DEVICES
-from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.engine.device import _DEVICES
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DtypeError, GraphError, ShapeError
+from tinygraph.base.errors import DtypeError, GraphError, ShapeError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

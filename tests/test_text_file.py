@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import KernelCompileError
+from tinygraph.base.text_file import python_text, read_text, source_text
 from tinygraph.cuda import Kernel
-from tinygraph.errors import KernelCompileError
-from tinygraph.text_file import python_text, read_text, source_text
 from tinygraph.training import RunFolder
 
 ROOT = Path(__file__).parents[1]

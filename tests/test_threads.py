@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph import threads
-from tinygraph.errors import ArgumentError
-from tinygraph.memory import Memory
-from tinygraph.ops.elementwise import Exp
-from tinygraph.ops.max_pool2d import MaxPool2d
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.shared import blocks as sharing
-from tinygraph.ops.shared import unary
-from tinygraph.ops.shared.blocks import Blocks, product
-from tinygraph.threads import share_out
+from tinygraph.base import threads
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.threads import share_out
+from tinygraph.engine.memory import Memory
+from tinygraph.ops.common import blocks as sharing
+from tinygraph.ops.common.blocks import Blocks, product
+from tinygraph.ops.elementwise import unary
+from tinygraph.ops.elementwise.elementwise import Exp
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.windows.max_pool2d import MaxPool2d
 
 RNG = np.random.default_rng(1)
 IMAGES = RNG.integers(-3, 4, (7, 2, 8, 9)).astype(np.float32)  # with ties, for the first maximum

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tinygraph
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cuda.emulator import native
-from tinygraph.errors import ArgumentError
 
 SOURCES = sorted(Path(tinygraph.__file__).parent.rglob("*.py"))
 PLACES = ["CACHE", "CUBINS", "CHECK", "DATA", "EMULATOR", "EXERCISES", "HOST_FILE"]

@@ -10,7 +10,8 @@ import pytest
 
 import tinygraph as tg
 from tests.test_coming_from import MODULES
-from tinygraph import coming_from, small_places
+from tinygraph.interop import small_places
+from tinygraph.interop import torch_names as coming_from
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, GraphError
-from tinygraph.wrapping import around
+from tinygraph.base.errors import ArgumentError, GraphError
+from tinygraph.base.wrapping import around
 
 W = tg.Tensor([2.0], requires_grad=True)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import DtypeError
+from tinygraph.base.errors import DtypeError
 
 FLOATS = "float32 or float64"
 INTEGERS = "float32, float64 or an integer"

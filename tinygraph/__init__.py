@@ -23,61 +23,68 @@ from typing import TYPE_CHECKING
 from numpy import dtype, finfo, iinfo, newaxis
 
 import tinygraph.plan
-from tinygraph import cuda, errors
-from tinygraph.creation import *  # noqa: F403
-from tinygraph.creation import __all__ as _creation
+from tinygraph import cuda
+from tinygraph.base import errors
+from tinygraph.base import moved as _moved
+from tinygraph.base.dtypes import *  # noqa: F403
+from tinygraph.base.dtypes import __all__ as _dtypes
+from tinygraph.base.dtypes import bool_ as bool
+from tinygraph.base.dtypes import float16 as half
+from tinygraph.base.dtypes import float32 as float
+from tinygraph.base.dtypes import float64 as double
+from tinygraph.base.dtypes import int16 as short
+from tinygraph.base.dtypes import int32 as int
+from tinygraph.base.dtypes import int64 as long
+from tinygraph.base.kept_memory import keep_memory
+from tinygraph.base.lazy import later, lazy
+from tinygraph.base.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.cuda.random_numbers import fill_uniform
-from tinygraph.device import device
-from tinygraph.dtypes import *  # noqa: F403
-from tinygraph.dtypes import __all__ as _dtypes
-from tinygraph.dtypes import bool_ as bool
-from tinygraph.dtypes import float16 as half
-from tinygraph.dtypes import float32 as float
-from tinygraph.dtypes import float64 as double
-from tinygraph.dtypes import int16 as short
-from tinygraph.dtypes import int32 as int
-from tinygraph.dtypes import int64 as long
-from tinygraph.graph import Graph
-from tinygraph.kept_memory import keep_memory
-from tinygraph.lazy import later, lazy
-from tinygraph.op import Op
-from tinygraph.operators import above
+from tinygraph.engine.device import device
+from tinygraph.engine.graph import Graph
+from tinygraph.engine.op import Op
+from tinygraph.engine.operators import above
+from tinygraph.engine.operators import absent as _absent
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.random import Generator, manual_seed
+from tinygraph.engine.running import no_grad
+from tinygraph.engine.spec import Spec
+from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.interop.absent_methods import ABSENT as _ABSENT
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
 from tinygraph.ops import EXPORTS as _op_names
-from tinygraph.ops.shared.operands import result_type
-from tinygraph.parameter import Parameter
-from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
-from tinygraph.random import Generator, manual_seed
-from tinygraph.running import no_grad
-from tinygraph.shapes import Spec
-from tinygraph.tensor import Tensor, leaf
+from tinygraph.ops.common.operands import result_type
+from tinygraph.ops.leaves.creation import *  # noqa: F403
+from tinygraph.ops.leaves.creation import __all__ as _creation
 
 __version__ = "0.1.0"
 
 keep_memory()
 
+_moved.install()
+_absent(_ABSENT.split())
 # What lower floors reach above themselves, beside the ops (ops/__init__.py).
 above.Tensor, above.leaf = Tensor, leaf
 above.tensor, above.full = tensor, full  # noqa: F405
 above.zeros, above.ones, above.empty = zeros, ones, empty  # noqa: F405
-above.bernoulli = later("tinygraph.sampling", "bernoulli")
-above.multinomial = later("tinygraph.sampling", "multinomial")
+above.bernoulli = later("tinygraph.ops.leaves.sampling", "bernoulli")
+above.multinomial = later("tinygraph.ops.leaves.sampling", "multinomial")
 above.fill_uniform = fill_uniform
-above.to_dlpack = later("tinygraph.dlpack", "to_dlpack")
-above.cuda_array_interface = later("tinygraph.dlpack", "cuda_array_interface")
-above.refuse_ufunc = later("tinygraph.of_numpy", "refuse_ufunc")
-above.call_numpy = later("tinygraph.of_numpy", "call")
-above.kernel_table = later("tinygraph.kernel_table", "tabulate")
-above.no_such_name = later("tinygraph.coming_from", "no_such_name")
+above.to_dlpack = later("tinygraph.interop.dlpack", "to_dlpack")
+above.cuda_array_interface = later("tinygraph.interop.dlpack", "cuda_array_interface")
+above.refuse_ufunc = later("tinygraph.interop.of_numpy", "refuse_ufunc")
+above.call_numpy = later("tinygraph.interop.of_numpy", "call")
+above.kernel_table = later("tinygraph.watch.kernel_table", "tabulate")
+above.no_such_name = later("tinygraph.interop.torch_names", "no_such_name")
 above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
-above.raise_for_bad_values = later("tinygraph.anomaly", "raise_for_bad_values")
+above.raise_for_bad_values = later("tinygraph.watch.anomaly", "raise_for_bad_values")
 
 if TYPE_CHECKING:
-    from tinygraph import autograd, data, distributed, nn, onnx, optim, show, testing, training
-    from tinygraph.anomaly import detect_anomaly
-    from tinygraph.dlpack import from_dlpack
-    from tinygraph.plan import compile, plan
-    from tinygraph.sampling import (
+    from tinygraph import data, distributed, nn, optim, show, testing, training
+    from tinygraph.engine import autograd
+    from tinygraph.files.saving import load, save
+    from tinygraph.interop import onnx
+    from tinygraph.interop.dlpack import from_dlpack
+    from tinygraph.ops.leaves.sampling import (
         bernoulli,
         multinomial,
         normal,
@@ -88,33 +95,34 @@ if TYPE_CHECKING:
         randn_like,
         randperm,
     )
-    from tinygraph.saving import load, save
+    from tinygraph.plan import compile, plan
+    from tinygraph.watch.anomaly import detect_anomaly
 else:
     # What they import is much, and a graph needs none of it.
     _HOMES = {
         "compile": "tinygraph.plan.compiled",
-        "detect_anomaly": "tinygraph.anomaly",
-        "from_dlpack": "tinygraph.dlpack",
+        "detect_anomaly": "tinygraph.watch.anomaly",
+        "from_dlpack": "tinygraph.interop.dlpack",
         "plan": "tinygraph.plan.graph_plan",
-        "load": "tinygraph.saving",
-        "save": "tinygraph.saving",
-        "bernoulli": "tinygraph.sampling",
-        "multinomial": "tinygraph.sampling",
-        "normal": "tinygraph.sampling",
-        "rand": "tinygraph.sampling",
-        "rand_like": "tinygraph.sampling",
-        "randint": "tinygraph.sampling",
-        "randn": "tinygraph.sampling",
-        "randn_like": "tinygraph.sampling",
-        "randperm": "tinygraph.sampling",
-        "autograd": "tinygraph.autograd",
+        "load": "tinygraph.files.saving",
+        "save": "tinygraph.files.saving",
+        "bernoulli": "tinygraph.ops.leaves.sampling",
+        "multinomial": "tinygraph.ops.leaves.sampling",
+        "normal": "tinygraph.ops.leaves.sampling",
+        "rand": "tinygraph.ops.leaves.sampling",
+        "rand_like": "tinygraph.ops.leaves.sampling",
+        "randint": "tinygraph.ops.leaves.sampling",
+        "randn": "tinygraph.ops.leaves.sampling",
+        "randn_like": "tinygraph.ops.leaves.sampling",
+        "randperm": "tinygraph.ops.leaves.sampling",
+        "autograd": "tinygraph.engine.autograd",
         "data": "tinygraph.data",
         "distributed": "tinygraph.distributed",
         "nn": "tinygraph.nn",
-        "onnx": "tinygraph.onnx",
+        "onnx": "tinygraph.interop.onnx",
         "optim": "tinygraph.optim",
         "show": "tinygraph.show",
-        "sklearn": "tinygraph.sklearn",
+        "sklearn": "tinygraph.interop.sklearn",
         "testing": "tinygraph.testing",
         "training": "tinygraph.training",
     }

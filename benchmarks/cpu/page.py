@@ -14,7 +14,7 @@ from benchmarks.cpu.workloads import GRID, POINTS, build
 from benchmarks.networks import NETWORKS
 from benchmarks.report import table, write_page
 from benchmarks.timing import Times, digits
-from tinygraph.json_text import to_json
+from tinygraph.base.json_text import to_json
 
 WORKLOADS = """\
 - `lenet5`, `resnet18`, `srcnn`, `gpt`: LeNet-5, 64 images of 28x28; ResNet-18 of width 16, 32

@@ -24,7 +24,7 @@ from benchmarks.distributed.turns import ONE, OVERLAP, RANKS, THREADS, Burst, Po
 from benchmarks.distributed.worker import build
 from benchmarks.report import table, write_page
 from benchmarks.timing import Ratio, digits
-from tinygraph.json_text import from_json, to_json
+from tinygraph.base.json_text import from_json, to_json
 
 TEMPLATE = Path(__file__).with_name("page.md")
 NAME = "distributed"

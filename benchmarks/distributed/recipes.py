@@ -15,10 +15,10 @@ import numpy as np
 
 import tinygraph as tg
 from benchmarks.distributed.network import noise_scale
+from tinygraph.base.errors import DatasetError
+from tinygraph.base.threads import one_blas_thread
 from tinygraph.data import DataLoader
-from tinygraph.errors import DatasetError
 from tinygraph.recipes import get
-from tinygraph.threads import one_blas_thread
 
 STEPS = 3
 # With settings: numba_cnn takes other batches for other data.

@@ -15,26 +15,26 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph.cuda import op_kernel
-from tinygraph.memory import eager_memory
-from tinygraph.op import Op
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
-from tinygraph.ops.linear import Linear
-from tinygraph.ops.max_pool2d import MaxPool2d
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.reshape import Flatten
-from tinygraph.ops.shared.convolution import SHORTEST_SUM, TILES, ConvolutionChoice, tiles_of
-from tinygraph.ops.shared.gemm import (
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Shape
+from tinygraph.ops.common.launch import THREADS, ChunkedLaunch
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.products.gemm import (
     STEPS,
     GemmChoice,
     choose_gemm,
     chunks_of_sum,
     tile_grid,
 )
-from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch
-from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
+from tinygraph.ops.products.linear import Linear
+from tinygraph.ops.shaping.reshape import Flatten
+from tinygraph.ops.windows.conv2d import Conv2d
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
+from tinygraph.ops.windows.convolution import SHORTEST_SUM, TILES, ConvolutionChoice, tiles_of
+from tinygraph.ops.windows.max_pool2d import MaxPool2d
+from tinygraph.ops.windows.single_channel_stage import SingleChannelStage
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
-from tinygraph.shapes import Shape
 
 F4 = np.dtype(np.float32)
 

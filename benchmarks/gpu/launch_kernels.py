@@ -18,12 +18,12 @@ from benchmarks.gpu.launch_gallery import on_gpu
 from tests.cuda.launch import Launch
 from tests.cuda.launches import families, launches_of
 from tinygraph.cuda import InOut, Kernel, Out
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading.source import kernel_file
 
 
 def wrongs(launch: Launch, cupy: Any) -> list[str]:
     """Make a launch, and say what it wrote that is not numpy's; `cupy` is None on the emulator."""
-    kernel = Kernel(KERNELS / launch.file, launch.name, launch.defines)
+    kernel = Kernel(kernel_file(launch.file), launch.name, launch.defines)
     given = launch.given()
     if cupy is None:
         kernel(launch.grid, launch.block, *given, shared=launch.shared)

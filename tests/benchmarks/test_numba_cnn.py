@@ -11,8 +11,8 @@ from benchmarks import numba_cnn, numba_cnn_figures
 from benchmarks.cpu.client import SideFailed
 from benchmarks.cpu.sides import Side
 from benchmarks.numba_cnn import OURS, REPORT, Size, Sizes, epoch_times
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.training import Progress, RunFolder
 
 SMALL = Sizes((2, 4), 3, (1, 3), 4)

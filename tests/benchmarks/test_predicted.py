@@ -9,8 +9,8 @@ from benchmarks.predicted import Measured, Step, gpu_of, measured, page
 from benchmarks.report import Table
 from benchmarks.timing import Times, Timing
 from benchmarks.workloads import seed_network
-from tinygraph.costs import Cost
 from tinygraph.training import Profile
+from tinygraph.watch.costs import Cost
 
 
 def write_measurements(folder, title, name="gpu-h200-2026-01-01.md", rehearse=False):

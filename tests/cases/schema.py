@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.errors import TinygraphError, nearest
+from tinygraph.base.errors import TinygraphError, nearest
 
 FOLDER = Path(__file__).parent
 

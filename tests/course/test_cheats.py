@@ -9,12 +9,12 @@ import pytest
 
 from tests.course import test_conv, test_gradcheck, test_pool
 from tests.course.test_exercises import of
+from tinygraph.base.errors import ArgumentError
 from tinygraph.course import check as checking
 from tinygraph.course.exercise import find
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep
-from tinygraph.errors import ArgumentError
 
 POOL, SUMS, GEMM, MAP = (find(name) for name in ("pool", "sums", "gemm", "map"))
 CALL = "\n    return tg.{}(tg.Tensor(x), kernel, stride).value\n"
@@ -28,24 +28,24 @@ ASKS = {  # bodies of `pool` that get the right numbers from somebody else
         "    return mine(tg.Tensor(x), kernel, stride).value\n"
     ),
     "by the file of the op": (
-        "\n    from tinygraph.ops.max_pool2d import MaxPool2d as mine\n"
+        "\n    from tinygraph.ops.windows.max_pool2d import MaxPool2d as mine\n"
         "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
     ),
     "by getattr": "\n    return getattr(tg, 'max_' + 'pool2d')(x, kernel, stride).value\n",
     "by vars": "\n    return vars(tg)['max_pool' + '2d'](tg.Tensor(x), kernel, stride).value\n",
     "by the registry": (
-        "\n    mine = tg.op.registry['tinygraph.ops.max_pool2d.MaxPool2d']\n"
+        "\n    mine = tg.op.registry['tinygraph.ops.windows.max_pool2d.MaxPool2d']\n"
         "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
     ),
     "by the classes of ops": (
         "\n    known = [op for op in tg.Op.__subclasses__() if op.__name__ == 'MaxPool2d']\n"
-        "    (mine,) = [op for op in known if op.__module__ == 'tinygraph.ops.max_pool2d']\n"
+        "    (mine,) = [op for op in known if op.__module__.endswith('max_pool2d')]\n"
         "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
     ),
     "by the collector": (
         "\n    import gc\n"
         "    named = [o for o in gc.get_objects() if getattr(o, '__name__', '') == 'MaxPool2d']\n"
-        "    (mine,) = [o for o in named if o.__module__ == 'tinygraph.ops.max_pool2d']\n"
+        "    (mine,) = [o for o in named if o.__module__ == 'tinygraph.ops.windows.max_pool2d']\n"
         "    return mine((kernel,) * 2, (stride,) * 2, (0, 0), False)(tg.Tensor(x)).value\n"
     ),
     "by a module that another one has loaded": (

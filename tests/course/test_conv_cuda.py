@@ -13,7 +13,7 @@ from tests.course.test_exercises import of
 from tinygraph.course.exercise import find
 from tinygraph.course.exercises.conv_cuda import network
 from tinygraph.cuda import Kernel, Out
-from tinygraph.ops.im2col import col2im, im2col
+from tinygraph.ops.windows.im2col import col2im, im2col
 
 CONV = find("conv_cuda")
 

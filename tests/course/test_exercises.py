@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.course.check import check, opened
 from tinygraph.course.exercise import exercises, find
 from tinygraph.course.fingerprints import made
@@ -14,7 +15,6 @@ from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.likeness import SURE, likeness
 from tinygraph.course.marks import Gap, parts
 from tinygraph.course.steps import NOT_BEGUN
-from tinygraph.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.course.made_up import LOST, POOL, WRONG, passing, record
+from tinygraph.base.errors import ArgumentError, TinygraphError
 from tinygraph.cli import main
 from tinygraph.course import crew, grading
 from tinygraph.course.check import Outcome
@@ -23,7 +24,6 @@ from tinygraph.course.grading import Result, graded, key_of
 from tinygraph.course.private import Pack
 from tinygraph.course.steps import Failure
 from tinygraph.course.submissions import LARGEST, submissions
-from tinygraph.errors import ArgumentError, TinygraphError
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
 from tinygraph.course.exercise import exercises, find
 from tinygraph.course.grading import graded
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.private import Pack
-from tinygraph.errors import ArgumentError
 from tinygraph.testing.drawing import drawn
 
 MAP, POOL = find("map"), find("pool")

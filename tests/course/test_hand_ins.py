@@ -5,13 +5,13 @@ import zipfile
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
 from tinygraph.course.check import check
 from tinygraph.course.exercise import find
 from tinygraph.course.grading import graded
 from tinygraph.course.private import Pack
 from tinygraph.course.submissions import submissions
-from tinygraph.errors import ArgumentError
 
 NEURON, MAP = find("neuron"), find("map")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.course.marks import Gap, clean, edited, parts, stub
-from tinygraph.errors import ArgumentError
 
 SOLUTION = """\
 __device__ float load(const float* x)

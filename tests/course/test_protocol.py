@@ -9,13 +9,13 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.cli import main
 from tinygraph.course import figures
 from tinygraph.course.exercise import find
 from tinygraph.course.protocol import verified
 from tinygraph.course.steps import module
 from tinygraph.data import Draws, degrade, digits
-from tinygraph.errors import ArgumentError, DatasetError
 
 PROJECTS = module(find("projects").solution + find("projects").harness)
 SEED, HELD, SCALE = 3, 2, 2

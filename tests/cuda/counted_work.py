@@ -16,12 +16,13 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph.cuda import Kernel, Out
-from tinygraph.cuda.reading.source import KERNELS
-from tinygraph.device import EMULATOR
-from tinygraph.memory import eager_memory
-from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
-from tinygraph.ops.shared import scatter
-from tinygraph.ops.shared.single_channel_stage import sum_parts
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.cuda.reading.source import kernel_file
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common import scatter
+from tinygraph.ops.common.patterns import band, spaced
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
+from tinygraph.ops.windows.single_channel_stage import sum_parts
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 F4, F8, I8 = np.float32, np.float64, np.int64
@@ -166,7 +167,7 @@ def gather() -> Work:
 def positions() -> None:
     """What gather's backward asks for where indices are many."""
     indices = integers(512, below=8)
-    Kernel(KERNELS / "gather.cu", "gather_positions")(
+    Kernel(kernel_file("gather.cu"), "gather_positions")(
         2, 256, indices, Out(np.empty(512, I8)), 512, 8, 4, 1
     )
 
@@ -189,6 +190,12 @@ def sums_by_row() -> None:
     memory = eager_memory((True,), EMULATOR)
     for terms, rows in ((4096, 40), (70000, 40)):
         scatter.sum_by_row(memory, integers(terms, below=rows), numbers(terms, 2), rows, 2)
+
+
+def made_by_place() -> None:
+    for kind in (F4, F8, I8):
+        spaced(EMULATOR, 512, kind(1), kind(2), -1, kind(9))
+    band(EMULATOR, 32, 32, 0, 1)
 
 
 def getitem() -> Work:
@@ -358,6 +365,7 @@ WORK: dict[str, Work] = {
         op(tg.expand, numbers(8, 1), shape=(8, 4096)),
     ),
     "gather.cu": each(gather(), positions),
+    "patterns.cu": made_by_place,
     "gelu.cu": each(op(tg.gelu, numbers(512)), op(tg.gelu, numbers(512), approximate="tanh")),
     "getitem.cu": getitem(),
     "global_avg_pool2d.cu": each(

@@ -21,7 +21,7 @@ import numpy as np
 
 from tests.cuda.contract_work import contract_launches, contracts
 from tests.cuda.launch import Launch
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading.source import kernel_files
 
 Family = Callable[[np.random.Generator], Iterator[Launch]]
 
@@ -30,7 +30,7 @@ Family = Callable[[np.random.Generator], Iterator[Launch]]
 def families() -> dict[str, Family]:
     """What makes the launches of each .cu file; those of launches_*.py first."""
     own = own_families()
-    left = sorted({path.name for path in KERNELS.glob("*.cu")} - own.keys())
+    left = sorted({path.name for path in kernel_files()} - own.keys())
     return own | {name: _of_contracts(name) for name in left if contracts(name)}
 
 

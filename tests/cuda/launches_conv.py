@@ -12,10 +12,10 @@ import numpy as np
 import tinygraph as tg
 from tests.cuda.launch import F4, Launch
 from tests.cuda.recorded import launches_in, op_launches
-from tinygraph.device import EMULATOR
-from tinygraph.memory import eager_memory
-from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
-from tinygraph.ops.shared.single_channel_stage import SingleChannelStage, sum_parts
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
+from tinygraph.ops.windows.single_channel_stage import SingleChannelStage, sum_parts
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 # images, filters, keywords

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.cuda.launch import F4, F8, I4, Launch, Maker, Shifted, Updated
 from tinygraph.cuda import Out, blocks
-from tinygraph.ops.shared.gemm import STEP, tile_edge
+from tinygraph.ops.products.gemm import STEP, tile_edge
 
 C_TYPES = {F4: "float", F8: "double", I4: "int"}
 

@@ -13,9 +13,9 @@ from tests.cuda.launch import F4, I8, Launch, Maker
 from tests.cuda.launches import Family
 from tests.cuda.recorded import launches_in, op_launches
 from tinygraph.cuda import Out
-from tinygraph.device import EMULATOR
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared import scatter
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common import scatter
 
 
 def _gather(random: np.random.Generator) -> Iterator[Launch]:

@@ -7,9 +7,9 @@ tests/cuda/ledger/FILE.txt says of each mutant of a kernel file, and of the file
 DIGEST is of what the outcome follows from, as far as it is this mutant's own: its text and that of
 all headers that are compiled with it, without comments, and what is changed; and the Python that
 launches it, as far as that is written for this file (launches_*.py, or tests/ops/test_FILE.py, and
-ops/FILE.py).  An entry whose digest is no mutant's counts as none: who changes a kernel need not
-touch the ledger, its mutants are then tried at each run, up to a number, and the closing lines say
-how many wait.
+the page beside it).  An entry whose digest is no mutant's counts as none: who changes a kernel need
+not touch the ledger, its mutants are then tried at each run, up to a number, and the closing lines
+say how many wait.
 
 What all mutants share, the emulator and the compiler, stands in the first line of each file.  A
 change of it does not empty the ledger: the emulator has tests of its own, and tests in minutes
@@ -24,8 +24,10 @@ others: an entry that is wrong, for whatever reason, fails there.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -39,7 +41,7 @@ from tests.cuda.mutants import Mutant
 from tests.cuda.mutation_run import PREFERRED, Sandbox, included_by, to_try
 from tinygraph.cuda import emulator
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading.source import kernel_file
 from tinygraph.cuda.reading.tokens import without_comments
 
 LEDGER = Path(__file__).parent / "ledger"
@@ -65,11 +67,19 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def code(path: Path) -> str:
-    """The text of a source without comments and layout; of Python, without lines of comments."""
-    text = path.read_text()
+    """The text of a source without comments and layout; of Python, without comments and imports.
+
+    Where a module lies says nothing of what it does.
+    """
+    text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return compact(text)
-    return "\n".join(line for line in text.splitlines() if line.lstrip(" ")[:1] not in ("", "#"))
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    left = "\n".join(line for line in lines if line.lstrip(" ")[:1] not in ("", "#"))
+    return re.sub(r"\btinygraph(\.\w+)+\.(\w+)", r"\2", left)
 
 
 def compact(text: str) -> str:
@@ -100,7 +110,7 @@ def _launching(file: str) -> str:
     """The Python that makes the launches of a .cu file, and of no other."""
     stem = Path(file).stem
     made = launches.written_in().get(file, ROOT / f"tests/ops/test_{stem}.py")
-    return _digest(code(p) for p in (made, ROOT / f"tinygraph/ops/{stem}.py") if p.exists())
+    return _digest(code(p) for p in (made, kernel_file(file).with_suffix(".py")) if p.exists())
 
 
 @cache
@@ -110,14 +120,14 @@ def _surroundings(file: str) -> str:
         f for f in launches.families() if file in included_by(f)
     )
     compiled = sorted({name for cu in through for name in included_by(cu)} - {file})
-    texts = [part for name in compiled for part in (name, _kernel(KERNELS / name))]
+    texts = [part for name in compiled for part in (name, _kernel(kernel_file(name)))]
     return _digest([*through, *texts, *map(_launching, through)])
 
 
 @cache
 def digest(mutant: Mutant) -> str:
     """A digest of all that the outcome of a mutant follows from, but for the tools."""
-    text = _kernel(KERNELS / mutant.file)
+    text = _kernel(kernel_file(mutant.file))
     return _digest([mutant.name, mutant.change, text, _surroundings(mutant.file)])
 
 

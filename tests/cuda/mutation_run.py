@@ -21,13 +21,13 @@ from unittest import mock
 from tests.cuda.launch import Launch
 from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import Mutant, called, mutants
+from tinygraph.base.errors import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.checker import CheckedKernel
 from tinygraph.cuda.emulator.compiler import read_headers, runtime_library
 from tinygraph.cuda.reading.preprocessor import preprocess
 from tinygraph.cuda.reading.signature import kernels
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import KernelCompileError, KernelLaunchError
+from tinygraph.cuda.reading.source import Source, kernel_file, kernel_files
 
 # A kernel that never ends: seconds of computing until the watchdog stops it, and seconds until the
 # process is ended.
@@ -83,30 +83,31 @@ class Outcome:
 
 
 @cache
-def kernel_files() -> tuple[Path, ...]:
+def mutated_files() -> tuple[Path, ...]:
     """The .cu files, and the .cuh files that some .cu includes."""
-    sources = [Source.read(path) for path in sorted(KERNELS.glob("*.cu"))]
+    sources = [Source.read(path) for path in kernel_files()]
     included = {path for source in sources for path in source.includes}
-    return (*(source.path for source in sources if source.path), *sorted(included))
+    own = [source.path for source in sources if source.path]
+    return (*own, *sorted(included, key=lambda path: path.name))
 
 
 @cache
 def all_mutants() -> dict[str, Mutant]:
     """Every mutant of every kernel file, by its name."""
-    found = [m for path in kernel_files() for m in mutants(path.name, path.read_text())]
+    found = [m for path in mutated_files() for m in mutants(path.name, path.read_text())]
     return {mutant.name: mutant for mutant in found}
 
 
 @cache
 def included_by(file: str) -> frozenset[str]:
     """The name of a .cu file, and those of what it includes."""
-    return frozenset({file, *(path.name for path in Source.read(KERNELS / file).includes)})
+    return frozenset({file, *(path.name for path in Source.read(kernel_file(file)).includes)})
 
 
 @cache
 def _reached(file: str, function: str, defines: tuple[tuple[str, int], ...]) -> frozenset[str]:
     """The functions that a kernel may call, with what `#if` leaves of its source."""
-    tokens = preprocess(Source.read(KERNELS / file, dict(defines)))
+    tokens = preprocess(Source.read(kernel_file(file), dict(defines)))
     return frozenset(called(" ".join(tokens), function))
 
 
@@ -136,7 +137,7 @@ def kernels_without_launch() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file in families():
         launched = {launches[0].function for launches in launches_of(file).values()}
-        for kernel in kernels(Source.read(KERNELS / file)):
+        for kernel in kernels(Source.read(kernel_file(file))):
             if kernel.name not in launched:
                 found.setdefault(file, set()).add(kernel.name)
     return found
@@ -152,7 +153,7 @@ def mutants_to_try() -> dict[str, Mutant]:
 def originals() -> dict[str, Mutant]:
     """Each launched .cu file as it stands: it has to survive what its mutants do not."""
     found = [
-        Mutant(file, "", ORIGINAL, 0, "", "nothing", (KERNELS / file).read_text())
+        Mutant(file, "", ORIGINAL, 0, "", "nothing", kernel_file(file).read_text())
         for file in sorted(families())
     ]
     return {mutant.name: mutant for mutant in found}
@@ -172,7 +173,7 @@ def run(name: str) -> Outcome:
     groups = _launches_of(mutant)
     folder = Path(tempfile.mkdtemp(prefix="mutant-"))
     try:
-        for path in kernel_files():
+        for path in mutated_files():
             text = mutant.source if path.name == mutant.file else path.read_text()
             (folder / path.name).write_text(text)
         with mock.patch.dict(os.environ, {"TINYGRAPH_CACHE": str(folder / "compiled")}):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tinygraph.base.errors import KernelLaunchError
 from tinygraph.cuda import Kernel, Report
-from tinygraph.errors import KernelLaunchError
 
 SCALE = """
 template <typename T>

@@ -7,10 +7,10 @@ import pytest
 
 import tinygraph as tg
 from tests.cuda.recorder import SLOTS, kernel_of
+from tinygraph.base.errors import KernelLaunchError
 from tinygraph.cuda import InOut, Kernel, Out, checking, recording
-from tinygraph.device import get_device
-from tinygraph.errors import KernelLaunchError
-from tinygraph.running import Runner
+from tinygraph.engine.device import get_device
+from tinygraph.engine.running import Runner
 
 FILL = """
 __global__ void fill(float* x, float value, int n, int step) {

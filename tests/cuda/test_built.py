@@ -5,13 +5,13 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel, nvrtc
 from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.built import FOLDER, runs_on
 from tinygraph.cuda.reading.instances import inventory
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import KernelCompileError
+from tinygraph.cuda.reading.source import Source, kernel_file
 
 SCALE = """// instances (FACTOR=2): scale<float>, scale<double>
 #include "times.cuh"
@@ -73,7 +73,7 @@ NAME = "scale<float>", "sm_90"
 
 @pytest.mark.second
 def test_ops_need_no_compiler(folder, tmp_path, monkeypatch, rehearsed_cuda):
-    files = [str(KERNELS / f"{stem}.cu") for stem in ("dropout", "random", "sgd")]
+    files = [str(kernel_file(f"{stem}.cu")) for stem in ("dropout", "random", "sgd")]
     assert main(["kernels", *files, "--build", "built", "--arch", "sm_90"]) == 0
     monkeypatch.setenv("TINYGRAPH_CACHE", str(tmp_path / "here"))
     monkeypatch.setattr(library, "candidates", lambda: iter([]))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tinygraph import build_cache as cache
-from tinygraph.build_cache import compiled, folder, key
+from tinygraph.base import build_cache as cache
+from tinygraph.base.build_cache import compiled, folder, key
 
 # Neither fork, which a process with threads must not use, nor spawn, which imports all anew.
 PROCESSES = multiprocessing.get_context("forkserver")

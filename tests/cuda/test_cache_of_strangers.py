@@ -14,8 +14,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from tinygraph import build_cache as cache
-from tinygraph.build_cache import compiled, folder, key
+from tinygraph.base import build_cache as cache
+from tinygraph.base.build_cache import compiled, folder, key
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator import compiler, loading, native
 from tinygraph.cuda.nvrtc.built import built

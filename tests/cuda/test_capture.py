@@ -5,9 +5,9 @@ import pytest
 
 import tinygraph as tg
 from tests.cuda.test_rehearsed_cuda import OPTIMIZERS, batches, network
-from tinygraph.device import get_device
-from tinygraph.errors import DeviceError, GraphError
-from tinygraph.tensor import leaf
+from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.engine.device import get_device
+from tinygraph.engine.tensor import leaf
 
 pytestmark = pytest.mark.second
 

@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import GraphError
+from tinygraph.base.errors import GraphError
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ import pytest
 from tinygraph.cli.check_kernel import arguments_of, kernel_of, parse_launch
 from tinygraph.cuda.emulator.findings import CAUSES
 from tinygraph.cuda.launch import InOut, Out
-from tinygraph.device import get_device
+from tinygraph.engine.device import get_device
 
 pytestmark = pytest.mark.usefixtures("following")
 

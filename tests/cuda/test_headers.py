@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import Kernel, nvrtc
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # ---- the set of overloads is NVRTC's -----------------------------------------------------------
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda.nvrtc.compiling import resources
 from tinygraph.cuda.reading.instances import instances, inventory
 from tinygraph.cuda.reading.signature import kernels
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import ArgumentError, KernelCompileError
+from tinygraph.cuda.reading.source import Source, kernel_files
 
 TEMPLATE = "template <typename T> __global__ void scale(T* x) { x[0] *= 2; }\n"
 
@@ -108,7 +108,7 @@ INTEGERS = "bool", "unsigned char", "int", "long long"
 TYPES = {"Word": WORDS, "Integer": INTEGERS, "T": ("float", "double")}
 
 
-@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", kernel_files(), ids=lambda path: path.stem)
 def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
     names = [instance.name for instance in instances(path)]
     for kernel in kernels(Source.read(path)):
@@ -124,7 +124,7 @@ def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
 
 @pytest.mark.second
 def test_our_files_are_all_in_the_inventory():
-    assert {instance.path for instance in inventory()} == set(KERNELS.glob("*.cu"))
+    assert {instance.path for instance in inventory()} == set(kernel_files())
 
 
 FIRST = {instance.path: instance for instance in reversed(inventory())}

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cuda.recorder import SCALE, SLOTS, kernel_of
+from tinygraph.base.errors import DtypeError, KernelCompileError, KernelLaunchError
 from tinygraph.cuda import InOut, Kernel, Out, blocks, checking, op_kernel
+from tinygraph.cuda.devices import EMULATOR
 from tinygraph.cuda.emulator.findings import Finding
-from tinygraph.device import EMULATOR
-from tinygraph.errors import DtypeError, KernelCompileError, KernelLaunchError
-from tinygraph.running import Eager, here
+from tinygraph.engine.running import Eager, here
 
 
 def test_nothing_is_parsed_or_compiled_before_the_first_launch(loaded, scale, arrays):

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tests.cuda.recorder import SCALE, kernel_of, refused
+from tinygraph.base.errors import DeviceError, KernelCompileError, KernelLaunchError
 from tinygraph.cuda import Kernel, Out, nvrtc
+from tinygraph.cuda.devices import cupy as import_cupy
 from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.library import architectures
-from tinygraph.device import cupy as import_cupy
-from tinygraph.errors import DeviceError, KernelCompileError, KernelLaunchError
 
 
 class FakeArray:

@@ -7,9 +7,9 @@ import pytest
 
 import tinygraph as tg
 from tests.cuda.test_nvrtc import SPILLING
+from tinygraph.base.errors import DeviceError, GraphError, KernelLaunchError
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel, nvrtc
-from tinygraph.errors import DeviceError, GraphError, KernelLaunchError
 
 # As many registers as 64 values alive at once need; and shared memory of its own.
 WIDE = SPILLING.replace("__launch_bounds__(1024, 2) ", "")

@@ -4,11 +4,12 @@ from collections import Counter
 
 import pytest
 
-from tests.cuda import ledger, mutation_run
+from tests.cuda import ledger
 from tests.cuda.mutants import mutants
 from tests.cuda.mutation_run import CHECKER, NUMBERS, ORIGINAL, SURVIVED, included_by
 from tests.cuda.test_mutations import MUTANTS, TO_TRY, complaint, judge, table
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading import source
+from tinygraph.cuda.reading.source import kernel_file
 
 HEADER = "__device__ int twice(int i) { return i < 9 ? 2 * i : 0; }\n"
 KERNEL = """#include "of_ledger.cuh"
@@ -32,8 +33,7 @@ def small_tree(tmp_path, monkeypatch):
         made = [m for file in files for m in mutants(file, (tmp_path / file).read_text())]
         return {m.name: ledger.digest(m) for m in made}
 
-    monkeypatch.setattr(ledger, "KERNELS", tmp_path)
-    monkeypatch.setattr(mutation_run, "KERNELS", tmp_path)
+    monkeypatch.setattr(source, "FOLDERS", (tmp_path,))
     monkeypatch.setattr(ledger.launches, "families", lambda: {"of_ledger.cu": None})
     monkeypatch.setattr(
         ledger.launches, "written_in", lambda: {"of_ledger.cu": tmp_path / "work.py"}
@@ -68,7 +68,7 @@ def two_mutants():
     """Two of one small file that the checker has to notice."""
     files = Counter(m.file for m in MUTANTS.values() if str(m) not in table())
     some = [file for file, count in files.items() if count > 1 and file.endswith(".cu")]
-    file = min(some, key=lambda file: (KERNELS / file).stat().st_size)
+    file = min(some, key=lambda file: kernel_file(file).stat().st_size)
     of_file = {name: m for name, m in MUTANTS.items() if m.file == file and str(m) not in table()}
     return dict(list(of_file.items())[:2])
 

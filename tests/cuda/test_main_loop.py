@@ -4,16 +4,16 @@ import subprocess
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc import disassembly
-from tinygraph.cuda.nvrtc.disassembly import Instruction, disassemble
-from tinygraph.cuda.nvrtc.flow import Flow
-from tinygraph.cuda.nvrtc.main_loop import MainLoop, judged, main_loop
-from tinygraph.cuda.nvrtc.rounds import rounds
-from tinygraph.cuda.reading.floors import bounds
+from tinygraph.cuda.machine_code import disassembly
+from tinygraph.cuda.machine_code.disassembly import Instruction, disassemble
+from tinygraph.cuda.machine_code.floors import bounds
+from tinygraph.cuda.machine_code.flow import Flow
+from tinygraph.cuda.machine_code.main_loop import MainLoop, judged, main_loop
+from tinygraph.cuda.machine_code.rounds import rounds
 from tinygraph.cuda.reading.instances import Instance
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import ArgumentError, KernelCompileError
+from tinygraph.cuda.reading.source import Source, kernel_file
 
 
 def read(text):
@@ -273,7 +273,7 @@ def test_a_loop_of_four_products(arch):
 def test_the_tiled_product_is_measured_with_its_loads(arch):
     """128 x 128: 64 multiply-adds for each of the 8 or more steps of k, and the loads around."""
     macros = {"GEMM_TILE": "128", "TRANSPOSE_A": "0", "TRANSPOSE_B": "0"}
-    found = main_loop(compiled(KERNELS / "matmul.cu", "matmul<float>", arch, **macros))
+    found = main_loop(compiled(kernel_file("matmul.cu"), "matmul<float>", arch, **macros))
     assert found.multiply_adds["FFMA"] >= 8 * 64 and found.multiply_adds["FFMA"] % 64 == 0
     assert found.loads > 0
 

@@ -44,9 +44,9 @@ from tests.cuda.mutation_run import (
     Outcome,
     Sandbox,
     all_mutants,
-    kernel_files,
     kernels_without_launch,
     mutants_to_try,
+    mutated_files,
     to_try,
 )
 from tinygraph.cuda import Kernel
@@ -170,7 +170,7 @@ def test_table_gives_a_reason_for_each():
 
 def test_every_file_has_launches():
     """From an op's own tests, or in launches_*.py."""
-    files = {path.name for path in kernel_files() if path.suffix == ".cu"}
+    files = {path.name for path in mutated_files() if path.suffix == ".cu"}
     new = files - set(families())
     assert not new, f"no op's tests launch them, nor launches_*.py: {sorted(new)}"
 
@@ -182,7 +182,7 @@ def test_every_kernel_is_launched():
 
 def test_every_barrier_and_shared_array_has_a_mutant():
     """Counted in another way than mutants are made."""
-    for path in kernel_files():
+    for path in mutated_files():
         code = re.sub(r"//.*|/\*(.|\n)*?\*/", "", path.read_text())
         code = re.sub(r"^#ifdef TINYGRAPH_EMULATOR(.|\n)*?^#endif", "", code, flags=re.M)
         made = Counter(m.kind for m in all_mutants().values() if m.file == path.name)

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc import compiling, library
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES, resources
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import ArgumentError, KernelCompileError
 
 REVERSE = """
 template <typename T>

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.cuda.data_sheets import GPUS, Gpu, find
-from tinygraph.cuda.nvrtc.main_loop import MainLoop
-from tinygraph.cuda.prediction import Host, multiply_adds_of, predict, roofline, step_seconds
-from tinygraph.errors import ArgumentError
+from tinygraph.cuda.machine_code.data_sheets import GPUS, Gpu, find
+from tinygraph.cuda.machine_code.main_loop import MainLoop
 from tinygraph.training import profile_steps
+from tinygraph.watch.prediction import Host, multiply_adds_of, predict, roofline, step_seconds
 
 # 10 multiprocessors at 1 GHz issue 40e9 instructions a second
 ROUND = Gpu("round", "sm_90", 10, 1e9, 1e11, 1e12, 1e11, 4e12, 8e12, "made up")

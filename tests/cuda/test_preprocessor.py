@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.cuda.test_signature import read, written
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.signature import KernelName, kernels
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import code
-from tinygraph.errors import KernelCompileError
 
 
 def test_macros_given_to_the_kernel_come_first():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.cuda.recorder import SCALE
+from tinygraph.base.errors import ArgumentError, KernelLaunchError
 from tinygraph.cuda import InOut, Kernel, Out, recording
+from tinygraph.cuda.devices import EMULATOR
 from tinygraph.cuda.reading.operation_counts import operation_count
 from tinygraph.cuda.reading.source import Source
-from tinygraph.device import EMULATOR
-from tinygraph.errors import ArgumentError, KernelLaunchError
 
 STATED = "// operations of scale: n\n" + SCALE
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, DeviceError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DeviceError
-from tinygraph.sealed import save_arrays
+from tinygraph.files.sealed import save_arrays
 from tinygraph.training import load_arrays
 
 pytestmark = pytest.mark.second

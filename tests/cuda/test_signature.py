@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.reading.signature import KernelName, kernels, parse
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError
 
 
 def read(text, name="k", defines=None, parameters=None):

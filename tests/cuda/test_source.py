@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda import Kernel
-from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
-from tinygraph.errors import KernelCompileError
+from tinygraph.cuda.reading.source import FOLDERS, Source, compile_error, kernel_file
 
 KERNEL = "__global__ void nothing() {}"
 
@@ -21,7 +21,7 @@ def test_a_str_with_a_kernel_or_a_line_break_is_text(text):
         text,
         None,
         "<source>",
-        KERNELS,
+        FOLDERS[0],
     )
 
 
@@ -105,7 +105,7 @@ def test_a_file_that_includes_itself_ends(tmp_path):
 
 
 def test_a_source_given_as_text_finds_the_shared_headers():
-    assert Source.read('#include "prelude.cuh"\n').includes[0] == KERNELS / "prelude.cuh"
+    assert Source.read('#include "prelude.cuh"\n').includes[0] == kernel_file("prelude.cuh")
 
 
 def test_the_digest_depends_on_text_defines_and_contents_of_includes(nested):
@@ -124,9 +124,8 @@ def test_the_digest_depends_on_text_defines_and_contents_of_includes(nested):
 
 
 def test_the_digest_is_the_same_in_another_process():
-    text = (
-        f"from tinygraph.cuda.reading.source import Source; print(Source.read({KERNEL!r}).digest)"
-    )
+    use = f"print(Source.read({KERNEL!r}).digest)"
+    text = f"from tinygraph.cuda.reading.source import Source; {use}"
     out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == Source.read(KERNEL).digest
 

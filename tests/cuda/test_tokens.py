@@ -5,14 +5,16 @@ import subprocess
 
 import pytest
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.reading.preprocessor import preprocess
-from tinygraph.cuda.reading.source import KERNELS, Source
+from tinygraph.cuda.reading.source import Source, kernel_files
 from tinygraph.cuda.reading.tokens import code, stated, tokens
-from tinygraph.errors import KernelCompileError
 
 
-@pytest.mark.parametrize("path", sorted(KERNELS.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*kernel_files(), *kernel_files(".cuh")], ids=lambda path: path.name
+)
 def test_tokens_joined_are_the_text(path):
     if path.suffix in (".cu", ".cuh"):
         text = path.read_text()

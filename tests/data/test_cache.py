@@ -12,8 +12,8 @@ import warnings
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import ArrayDataset, CacheWarning, cached
-from tinygraph.errors import ArgumentError, DatasetError
 
 
 class Maker:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.data.archive_bytes import tar_gz_bytes, zip_bytes
 from tests.data.real_files import cifar10_folder
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import cifar10, load
-from tinygraph.errors import ArgumentError, DatasetError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 

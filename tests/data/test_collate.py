@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tinygraph import Tensor, tensor
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.data import DataLoader, default_collate
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 Point = namedtuple("Point", "x y")
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinygraph import Tensor
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.data import (
     ArrayDataset,
     ConcatDataset,
@@ -17,7 +18,6 @@ from tinygraph.data import (
     random_crop,
     random_split,
 )
-from tinygraph.errors import ArgumentError, ShapeError
 
 X, Y = np.arange(20, dtype=np.float32).reshape(10, 2), np.arange(10)
 

@@ -6,8 +6,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import datasets, digits, load
-from tinygraph.errors import ArgumentError, DatasetError
 
 module = import_module("tinygraph.data.digits")  # the package has a function of that name
 

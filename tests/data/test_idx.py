@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.idx_bytes import header, idx
-from tinygraph import free_memory
+from tinygraph.base import free_memory
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import read_idx
-from tinygraph.errors import ArgumentError, DatasetError
 
 ARRAY = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PLAIN = idx(ARRAY)

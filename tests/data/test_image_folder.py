@@ -8,9 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.data import DataLoader, image_folder
 from tinygraph.data.images import decode
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 

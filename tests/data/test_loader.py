@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
-from tinygraph.errors import ArgumentError, ShapeError
 
 SIZES = st.integers(0, 40)
 BATCHES = st.integers(1, 50)

@@ -8,8 +8,8 @@ import pytest
 
 from tests.data.idx_bytes import idx
 from tests.data.real_files import mnist_folder
+from tinygraph.base.errors import DatasetError
 from tinygraph.data import mnist
-from tinygraph.errors import DatasetError
 
 IMAGES, LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
 

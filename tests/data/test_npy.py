@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tinygraph import free_memory
+from tinygraph.base import free_memory
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import ArrayDataset, DataLoader, NpyDataset, Subset, TransformedDataset
 from tinygraph.data.workers import _JobPickler
-from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.training import Trainer
 
 LENGTHS = (4, 1, 0, 6)

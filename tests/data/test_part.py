@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests.data import worker_datasets
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.data import (
     ArrayDataset,
     BatchSampler,
@@ -23,7 +24,6 @@ from tinygraph.data import (
     random_crop,
 )
 from tinygraph.data.nested import parts
-from tinygraph.errors import ArgumentError, ShapeError
 
 
 def arrays(size):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.data import ArrayDataset, BatchedDataset, DataLoader
 from tinygraph.data.prefetch import ahead
-from tinygraph.errors import ArgumentError
 
 
 def threads():

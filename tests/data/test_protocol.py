@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.data import (
     ArrayDataset,
     BatchedDataset,
@@ -14,8 +15,7 @@ from tinygraph.data import (
     RandomSampler,
     image_folder,
 )
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.random import Generator
+from tinygraph.engine.random import Generator
 
 IMAGES = np.arange(6 * 2 * 3 * 4, dtype=np.float32).reshape(6, 2, 3, 4)  # (N, C, H, W)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import CheckpointError
 from tinygraph.data import ArrayDataset, DataLoader, TransformedDataset, random_crop
-from tinygraph.errors import CheckpointError
 
 
 def dataset(size):

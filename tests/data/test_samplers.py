@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.data import (
     BatchSampler,
     DataLoader,
@@ -14,8 +15,7 @@ from tinygraph.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from tinygraph.errors import ArgumentError
-from tinygraph.random import Generator
+from tinygraph.engine.random import Generator
 
 SEEDS = st.integers(0, 2**64 - 1)
 KINDS = {

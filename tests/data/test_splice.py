@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.data.real_files import splice_folder
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import splice
-from tinygraph.errors import ArgumentError, DatasetError
 
 BASES = {
     "A": "1,0,0,0",

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.data import TextWindows, read_text, text
 from tinygraph.data.text import encode
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 
 WORDS = "to be, or not to be"
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.real_files import set5_folder
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.data import (
     ArrayDataset,
     Compose,
@@ -22,7 +23,6 @@ from tinygraph.data import (
     random_crop,
 )
 from tinygraph.data.dataset import TRANSFORM_STREAM
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 

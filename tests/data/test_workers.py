@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tests.data import worker_datasets as data
+from tinygraph.base.errors import ArgumentError, WorkerError
 from tinygraph.data import DataLoader
 from tinygraph.data.nested import parts
-from tinygraph.errors import ArgumentError, WorkerError
 
 
 def workers():

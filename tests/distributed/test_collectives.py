@@ -9,8 +9,8 @@ import pytest
 
 import tinygraph as tg
 from tests.distributed.launch import environment, needs_mpi, succeed
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.distributed.joined import LAUNCHERS
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 distributed = tg.distributed
 

@@ -12,8 +12,8 @@ import tinygraph as tg
 from tests.distributed import trainings
 from tests.distributed.launch import launch, needs_mpi
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError, GraphError
 from tinygraph.distributed.shards import parts_of, rows_of
-from tinygraph.errors import ArgumentError, GraphError
 
 MAIN = "from tests.distributed.trainings import main; main()"
 
@@ -234,7 +234,7 @@ def test_an_error_leaves_buffers_and_random_numbers_as_they_were():
 FAILING = """
 import json, numpy as np, tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import DistributedError
+from tinygraph.base.errors import DistributedError
 tg.manual_seed(0)
 model = nn.Linear(3, 2)
 optimizer = tg.optim.SGD(model.named_parameters(), lr=0.1)

@@ -10,8 +10,8 @@ import pytest
 from tests.distributed.launch import STRICT, environment, launch, needs_mpi
 from tests.distributed.recipe_runs import HOW, ON_EMULATOR, SETTINGS, digest
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError
 from tinygraph.distributed.world import World
-from tinygraph.errors import ArgumentError
 from tinygraph.recipes import recipe as recipe_module
 from tinygraph.training import RunFolder
 

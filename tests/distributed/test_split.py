@@ -10,10 +10,10 @@ from tests.conftest import REHEARSAL
 from tests.distributed import split_trainings
 from tests.distributed.launch import ROOT, launch, needs_mpi
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.distributed.linear import turns
 from tinygraph.distributed.split import owner_of
 from tinygraph.distributed.tree_sum import share
-from tinygraph.errors import ArgumentError, ShapeError
 
 MAIN = "import sys; from tests.distributed.split_trainings import main; main(*sys.argv[1:])"
 
@@ -90,7 +90,7 @@ def test_functions_on_gpus():
 MISTAKES = """
 import numpy as np, tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, ShapeError
+from tinygraph.base.errors import ArgumentError, CheckpointError, ShapeError
 tg.manual_seed(0)
 x, t = np.ones((8, 3), np.float32), np.zeros(8, np.int64)
 

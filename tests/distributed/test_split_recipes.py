@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.distributed.launch import launch, needs_mpi
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.recipes import splice_mlp
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP
 from tinygraph.recipes.splice_mlp_text import read_network

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.distributed.launch import LIMIT, Ended, in_session, kill, launch, needs_mpi, start
+from tinygraph.base.errors import ArgumentError
 from tinygraph.distributed.watch import Watcher
 from tinygraph.distributed.world import World
-from tinygraph.errors import ArgumentError
 
 second = pytest.mark.second
 HINT = "all ranks are ended\ngo on with --resume\n"

@@ -11,7 +11,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.random import default_generator
+from tinygraph.engine.random import default_generator
 from tinygraph.training import Trainer
 
 SHARDS = 4

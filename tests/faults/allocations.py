@@ -14,7 +14,7 @@ import numpy as np
 import tinygraph as tg
 from tests.faults.failing_allocator import ALLOCATOR
 from tests.faults.tally import Tally
-from tinygraph.errors import DeviceError
+from tinygraph.base.errors import DeviceError
 from tinygraph.training import Trainer
 
 RULES = {

@@ -26,7 +26,7 @@ import tinygraph as tg
 from tests.faults.memory_disk import memory_disk
 from tests.faults.tally import Tally
 from tests.training.networks import loaders, trainer
-from tinygraph.errors import CheckpointError
+from tinygraph.base.errors import CheckpointError
 from tinygraph.training import CheckpointWarning, RunFolder
 from tinygraph.training.checkpoints import Checkpoints
 

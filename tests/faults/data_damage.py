@@ -32,8 +32,8 @@ from tests.data.archive_bytes import tar_gz_bytes, zip_bytes
 from tests.data.idx_bytes import header, idx
 from tests.faults.memory_disk import memory_disk
 from tests.faults.tally import Tally
+from tinygraph.base.errors import DatasetError
 from tinygraph.data import cifar10, image_folder, mnist, read_idx
-from tinygraph.errors import DatasetError
 
 MEMORY = 256 << 20  # what reading one file may add to the address space
 SECONDS = 20  # what it may take, on a machine that others use too

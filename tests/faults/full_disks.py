@@ -30,8 +30,8 @@ import tinygraph as tg
 from tests.faults.memory_disk import memory_disk
 from tests.faults.tally import Tally
 from tests.training.networks import fingerprint, run_or_resume
+from tinygraph.base.errors import TinygraphError
 from tinygraph.cli import main
-from tinygraph.errors import TinygraphError
 
 PAGE = 4096  # bytes that a file in memory grows by
 DISK = 4 << 20

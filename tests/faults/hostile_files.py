@@ -32,10 +32,10 @@ import tinygraph as tg
 from tests.faults.data_damage import forget_peak, memory_limit, resident
 from tests.faults.memory_disk import memory_disk
 from tests.faults.tally import Tally
-from tinygraph import build_cache
+from tinygraph.base import build_cache
+from tinygraph.base.errors import TinygraphError
 from tinygraph.cli import main
 from tinygraph.data import NpyDataset, read_idx
-from tinygraph.errors import TinygraphError
 from tinygraph.training import RunFolder, load_arrays
 
 MEMORY = (

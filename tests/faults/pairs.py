@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.faults.memory_disk import memory_disk
 from tests.faults.tally import Tally
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.training import RunFolder, RunLockWarning
 
 NAMED = re.compile(r"got (process \d+ on |a folder with files in it)")

@@ -25,9 +25,9 @@ import tests.ops
 import tinygraph as tg
 from tests.faults.tally import Tally
 from tests.op_contract import OpContract
-from tinygraph.errors import GraphError
-from tinygraph.graph import topological_order
-from tinygraph.running import Runner
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.running import Runner
 
 TESTS = Path(__file__).parents[1]
 

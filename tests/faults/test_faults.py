@@ -25,11 +25,13 @@ from tests.faults import (
     torture,
 )
 from tests.faults.tally import Tally
-from tinygraph import anomaly, build_cache, sealed
-from tinygraph.disk import writing
-from tinygraph.errors import DeviceError, GraphError
+from tinygraph.base import build_cache
+from tinygraph.base.disk import writing
+from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.files import sealed
 from tinygraph.training import checkpoints
 from tinygraph.training.undo import Undo
+from tinygraph.watch import anomaly
 
 pytestmark = [
     pytest.mark.second,
@@ -165,8 +167,8 @@ def test_a_run_that_follows_links_is_seen():
         return path
 
     with (
-        mock.patch("tinygraph.show.paths.replace_file", follow),
-        mock.patch("tinygraph.disk.replace_file", follow),
+        mock.patch("tinygraph.base.page_paths.replace_file", follow),
+        mock.patch("tinygraph.base.disk.replace_file", follow),
     ):
         tally = hostile_files.torment(30, seed=5, kinds=["runs"])
     assert any("outside the folder" in line for line in tally.failures)

@@ -8,8 +8,8 @@ import pytest
 import tinygraph as tg
 import tinygraph.nn.functional as F
 from tinygraph import nn, ops
-from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.ops.shared.spelling import INPLACE
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.ops.common.spelling import INPLACE
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.standard_normal((4, 3))

@@ -9,9 +9,9 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.random import Generator
 from tinygraph.nn import init
-from tinygraph.random import Generator
 
 
 def weight(*shape, dtype="float32"):

@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError
+from tinygraph.base.errors import ArgumentError, CheckpointError, DeviceError
 
 
 class Block(nn.Module):

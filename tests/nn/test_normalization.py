@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ShapeError
+from tinygraph.base.errors import ShapeError
 
 
 def batch(*shape):

@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests import reference
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 
 REFERENCE = {"RNN": reference.rnn_layer, "GRU": reference.gru_layer, "LSTM": reference.lstm_layer}
 STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}

@@ -6,7 +6,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ShapeError
+from tinygraph.base.errors import ShapeError
 
 
 def reads_last_pixel(size, kernel, stride, padding, dilation=1):

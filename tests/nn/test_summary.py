@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 
 def cnn():

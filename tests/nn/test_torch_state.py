@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import CheckpointError
+from tinygraph.base.errors import CheckpointError
 
 
 class Net(nn.Module):

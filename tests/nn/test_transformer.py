@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.nn.test_attention import expected, numbers
 from tinygraph import nn
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 
 CAUSAL = np.triu(np.ones((3, 3), bool), 1)
 HIDDEN = np.array([[False, False, False, True], [False, False, True, True]])  # keys to see not

@@ -27,7 +27,7 @@ from google.protobuf.message import Message
 import tinygraph as tg
 from tests.onnx.models import ALL, save
 from tests.onnx.vectors import parts, vectors
-from tinygraph.errors import OnnxError
+from tinygraph.base.errors import OnnxError
 
 MEMORY = 3 * 2**30
 SECONDS = 20  # for one file; a generous limit, for the machine may be loaded

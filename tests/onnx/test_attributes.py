@@ -7,9 +7,9 @@ from onnx import helper
 
 import tinygraph as tg
 from tests.onnx.models import FLOAT, model, node, numbers, save
-from tinygraph.errors import OnnxError
-from tinygraph.onnx import attributes, operators
-from tinygraph.onnx.nodes import Node
+from tinygraph.base.errors import OnnxError
+from tinygraph.interop.onnx import attributes, operators
+from tinygraph.interop.onnx.nodes import Node
 
 INT, STRING = onnx.defs.OpSchema.AttrType.INT, onnx.defs.OpSchema.AttrType.STRING
 

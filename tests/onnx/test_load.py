@@ -22,7 +22,7 @@ from tests.onnx.models import (
     save,
     sequence,
 )
-from tinygraph.errors import OnnxError
+from tinygraph.base.errors import OnnxError
 
 
 def loaded(made, tmp_path, name="model.onnx"):

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 import tinygraph as tg
 from tests.onnx import mutated
 from tests.onnx.models import FLOAT, INT64, model, node, numbers, perceptron, save
-from tinygraph import free_memory
-from tinygraph.errors import OnnxError
+from tinygraph.base import free_memory
+from tinygraph.base.errors import OnnxError
 
 
 def refused(made, folder, words):

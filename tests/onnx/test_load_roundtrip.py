@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests.onnx.models import numbers
 from tests.onnx.test_ops import ALL, outputs_of, problems
 from tinygraph import nn
-from tinygraph.errors import OnnxError
+from tinygraph.base.errors import OnnxError
 from tinygraph.testing.problem import cast
 
 # Functions that are several operators in a file, whose steps are rounded one by one.

@@ -8,7 +8,7 @@ import pytest
 
 import tinygraph as tg
 from tests.onnx.vectors import kinds_of, parts, vectors
-from tinygraph.errors import OnnxError
+from tinygraph.base.errors import OnnxError
 
 MOST = 2000  # elements of all inputs of a vector
 EACH = 3  # vectors of an operator

@@ -11,7 +11,7 @@ from tests.completeness import STEMS
 from tests.cuda.contract_work import contracts
 from tests.onnx import runtimes
 from tests.test_docs import script
-from tinygraph.errors import OnnxError
+from tinygraph.base.errors import OnnxError
 from tinygraph.testing.problem import Problem, cast
 
 TABLE = script("onnx_table")

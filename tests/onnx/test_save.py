@@ -8,8 +8,8 @@ import pytest
 import tinygraph as tg
 from tests.onnx import runtimes
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, OnnxError
-from tinygraph.onnx import export
+from tinygraph.base.errors import ArgumentError, OnnxError
+from tinygraph.interop.onnx import export
 
 onnx = runtimes.onnx
 RNG = np.random.default_rng(5)

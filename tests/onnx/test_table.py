@@ -6,11 +6,11 @@ import pytest
 import tinygraph as tg
 from tests.onnx import runtimes
 from tinygraph import ops
-from tinygraph.errors import ArgumentError, OnnxError
-from tinygraph.onnx.exporters import exporter_of
-from tinygraph.onnx.table import EXPORTERS, WITHOUT_ONNX
-from tinygraph.op import registry
-from tinygraph.ops.relu import Relu
+from tinygraph.base.errors import ArgumentError, OnnxError
+from tinygraph.engine.op import registry
+from tinygraph.interop.onnx.exporters import exporter_of
+from tinygraph.interop.onnx.table import EXPORTERS, WITHOUT_ONNX
+from tinygraph.ops.elementwise.relu import Relu
 
 OURS = {cls for cls in registry.values() if cls.__module__.startswith(ops.__name__)}
 
@@ -19,7 +19,7 @@ def test_every_op_has_an_exporter_or_a_reason():
     assert len(OURS) > 100
     known = EXPORTERS.keys() | WITHOUT_ONNX.keys()
     missing = sorted(cls.__qualname__ for cls in OURS - known)
-    assert not missing, f"@exporter({missing[0]}) in tinygraph/onnx/exporters"
+    assert not missing, f"@exporter({missing[0]}) in tinygraph/interop/onnx/exporters"
 
 
 def test_the_ops_without_are_ops_and_have_none():

@@ -24,8 +24,8 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 import tinygraph as tg
-from tinygraph.errors import OnnxError
-from tinygraph.onnx.nodes import UnmappedError
+from tinygraph.base.errors import OnnxError
+from tinygraph.interop.onnx.nodes import UnmappedError
 
 LEDGER = Path(__file__).parent / "vectors.json"
 PAGE = Path(__file__).parents[2] / "docs" / "onnx_vectors.md"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.op_contract import Bad, Problem
 from tests.strategies import numbers, seeds
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 NAMES = ("gi", "s0", "w", "b")
 

@@ -9,9 +9,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.operands import unbroadcast
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common.operands import unbroadcast
 
 ALL = ["add", "sub", "mul", "div", "pow", "maximum", "minimum"]
 SHAPES = Bad("shapes", (np.ones((2, 3)), np.ones((2, 4))), {}, ShapeError, "(2, 3) and (2, 4)")

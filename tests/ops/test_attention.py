@@ -15,9 +15,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.memory import Memory
-from tinygraph.random import Words
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.random import Words
 
 Q, K, V = (numbers(i, shape) for i, shape in enumerate(((2, 3, 4), (2, 5, 4), (2, 5, 2))))
 NAMES = ("query", "key", "value", "attn_mask")

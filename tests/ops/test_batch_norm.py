@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import KERNEL_EXAMPLES, LAYOUTS, Bad, OpContract, Problem, cast, laid_out
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.arange(12.0).reshape(4, 3)
 C = np.ones(3)

@@ -8,9 +8,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import LARGE_PAIRS, NOTHING, numbers, reductions, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.memory import Memory
-from tinygraph.ops.binary_cross_entropy import BinaryCrossEntropy
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.memory import Memory
+from tinygraph.ops.losses.binary_cross_entropy import BinaryCrossEntropy
 
 
 @st.composite

@@ -7,8 +7,8 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import DtypeError
-from tinygraph.ops.cast import Cast
+from tinygraph.base.errors import DtypeError
+from tinygraph.ops.common.cast import Cast
 
 
 class TestAstype(OpContract):

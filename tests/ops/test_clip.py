@@ -8,7 +8,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 X = np.array([-2.0, 0.5, 3.0])
 WHOLE = np.array([-2, 0, 3])

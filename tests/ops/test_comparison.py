@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
-from tinygraph.errors import DtypeError, GraphError, ShapeError
+from tinygraph.base.errors import DtypeError, GraphError, ShapeError
 
 SIGNS = {
     "less": operator.lt,

@@ -8,8 +8,8 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.concatenate import Concatenate, Stack
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.shaping.concatenate import Concatenate, Stack
 
 X = np.ones((2, 3))
 

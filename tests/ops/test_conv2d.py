@@ -8,9 +8,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import conv_problems, numbers
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.conv2d import Conv2d, _launch_of
-from tinygraph.ops.shared.convolution import Sum, choose_convolution
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.windows.conv2d import Conv2d, _launch_of
+from tinygraph.ops.windows.convolution import Sum, choose_convolution
 
 
 def large(x_shape, w_shape, bias=True, **kwargs):

@@ -10,8 +10,8 @@ from tests.conftest import DEVICES
 from tests.op_contract import Bad, OpContract
 from tests.ops.fused_convolutions import extreme_images, fused_problems, large
 from tests.strategies import numbers, seeds
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.windows.single_channel_stage import SingleChannelStage
 
 X, W = np.ones((2, 3, 5, 5)), np.ones((4, 3, 3, 3))
 

@@ -5,10 +5,10 @@ import pytest
 
 from tests.strategies import numbers
 from tests.test_threads import OnThreads
-from tinygraph.ops.shared import convolution_rows
-from tinygraph.ops.shared.convolution_blocks import Convolution
-from tinygraph.ops.shared.convolution_rows import Layout
-from tinygraph.ops.shared.windows import windows_2d
+from tinygraph.ops.windows import convolution_rows
+from tinygraph.ops.windows.convolution_blocks import Convolution
+from tinygraph.ops.windows.convolution_rows import Layout
+from tinygraph.ops.windows.windows import windows_2d
 
 
 def by_windows(x, w, gy, stride, padding, dilation, groups):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 
 
 def cosine_similarity(x, y, axis=1, eps=1e-8):

@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.reference.basics import reduced
 from tests.strategies import class_label_problems, numbers, seeds
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.ones((2, 3))
 

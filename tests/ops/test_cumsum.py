@@ -11,7 +11,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, claims_of
 from tests.ops.test_softmax import LARGE_ROWS
 from tests.strategies import class_problems
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 X = np.arange(6.0).reshape(2, 3)
 

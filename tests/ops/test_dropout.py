@@ -11,7 +11,7 @@ from tests import reference
 from tests.conftest import DEVICES
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 SEED = 20140601
 X = np.ones(3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DtypeError
+from tinygraph.base.errors import DtypeError
 
 X = [[1.75, 100.0], [-2.5, 100.0]]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 
 
 def einsum(*arrays, equation):

@@ -10,7 +10,7 @@ from tests import reference
 from tests.op_contract import Bad
 from tests.reference import elementwise
 from tests.unary_contract import UnaryContract, edges
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 
 inf, nan = math.inf, math.nan
 

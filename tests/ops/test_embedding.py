@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 W = np.arange(6.0).reshape(3, 2)
 

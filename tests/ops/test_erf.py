@@ -8,7 +8,7 @@ import numpy as np
 import tinygraph as tg
 from tests.reference import elementwise
 from tests.unary_contract import IntegersToFloats, UnaryContract, edges
-from tinygraph.ops.erf import SLOPE, erfc
+from tinygraph.ops.elementwise.erf import SLOPE, erfc
 
 inf, nan = math.inf, math.nan
 

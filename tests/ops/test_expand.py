@@ -8,7 +8,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 
 X = np.arange(3.0).reshape(3, 1)
 

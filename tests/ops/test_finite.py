@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract
 from tests.reference import elementwise
 from tests.strategies import elementwise_problems
-from tinygraph.errors import DtypeError
+from tinygraph.base.errors import DtypeError
 
 SPECIAL = [0.0, -1.5, math.nan, math.inf, -math.inf]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import broadcastable_problems
-from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, GraphError, ShapeError
 
 
 def in_loops(function):

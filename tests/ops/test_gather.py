@@ -8,7 +8,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.arange(6.0).reshape(2, 3)
 ARRAYS = ("x", "indices")  # the axis stands between them

@@ -10,8 +10,8 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
-from tinygraph.ops.gelu import BLOCK
+from tinygraph.base.errors import ArgumentError, DtypeError
+from tinygraph.ops.elementwise.gelu import BLOCK
 
 gates = st.sampled_from([{}, {"approximate": "none"}, {"approximate": "tanh"}])
 

@@ -9,8 +9,8 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.getitem import Getitem, as_index
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.shaping.getitem import Getitem, as_index
 
 X = np.arange(6.0).reshape(2, 3)
 WHOLE = slice(None)

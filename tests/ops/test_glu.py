@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.reference import elementwise
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ShapeError
+from tinygraph.base.errors import ShapeError
 
 
 def glu(x, axis=-1):

@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.reference.normalization import mean, variance
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.arange(24.0).reshape(2, 4, 3)
 ARRAYS = ("x", "weight", "bias")

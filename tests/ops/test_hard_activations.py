@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.op_contract import Bad
 from tests.reference import elementwise
 from tests.unary_contract import INTEGERS, UnaryContract, edges
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 
 inf, nan = math.inf, math.nan
 

@@ -8,7 +8,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 values = st.sampled_from([{}, {"value": 0}, {"value": 0.5}, {"value": -2.0}])
 

@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.strategies import LARGE_PAIRS, NOTHING, same_shape_problems
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 betas = st.sampled_from([{}, {"beta": 0.3}, {"beta": 2}, {"beta": 0}])
 deltas = st.sampled_from([{}, {"delta": 0.3}, {"delta": 2}])

@@ -9,9 +9,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, window_problems
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.shared.windows import windows_2d
+from tinygraph.ops.windows.windows import windows_2d
 
 IMAGE = np.ones((1, 1, 4, 4))
 

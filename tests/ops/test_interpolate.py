@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.ones((2, 3, 5, 4))
 IMAGES = numbers(0, (3, 5, 17, 12))

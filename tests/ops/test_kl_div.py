@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.reference.activations import pairwise
 from tests.strategies import LARGE_PAIRS, numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 
 def kl_div(x, y, reduction="mean", log_target=False):

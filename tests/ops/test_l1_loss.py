@@ -6,7 +6,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.strategies import LARGE_PAIRS, NOTHING, same_shape_problems
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 
 class TestL1Loss(OpContract):

@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 slopes = st.sampled_from(
     [

@@ -6,7 +6,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import linear_problems, numbers
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 
 def large(x_shape, out, bias=True):

@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import broadcastable_problems, elementwise_problems
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 DTYPES = ["bool", "i1", "u1", "i4", "i8", "u8"]
 LARGE = Problem((np.arange(700).reshape(350, 2) % 5, np.arange(2)))  # two blocks

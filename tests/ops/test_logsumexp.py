@@ -8,7 +8,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.ops.test_sum import LARGE_SETS
 from tests.strategies import axis_problems
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 
 class TestLogsumexp(OpContract):

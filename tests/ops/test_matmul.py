@@ -8,9 +8,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.gemm import Axis, _product, gemm
+from tinygraph.base.errors import DtypeError, ShapeError
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.products.gemm import Axis, _product, gemm
 
 
 @st.composite
@@ -169,7 +169,7 @@ def test_gemm_of_an_empty_sum_is_zero(axes):
 @pytest.mark.parametrize("m, n", [(3, 4), (17, 2)])
 def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
     """Blocks take several products, one after the other; the limit is lowered for the test."""
-    monkeypatch.setattr("tinygraph.ops.shared.gemm.MOST_BLOCKS", 2)
+    monkeypatch.setattr("tinygraph.ops.products.gemm.MOST_BLOCKS", 2)
     _product.cache_clear()
     rng = np.random.default_rng(0)
     a, b, c = rng.standard_normal((5, m, 3)), rng.standard_normal((5, 3, n)), np.empty((5, m, n))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.gemm import Axis, gemm
+from tinygraph.base.errors import ArgumentError
+from tinygraph.ops.products.gemm import Axis, gemm
 
 F = np.float32
 

@@ -13,7 +13,7 @@ from tests.conftest import DEVICES
 from tests.op_contract import Bad, Convention, OpContract, Problem, claims_of
 from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
 from tests.strategies import axis_problems, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 BAD_EXTREMES = [
     *BAD_AXES,

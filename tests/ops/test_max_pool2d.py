@@ -10,7 +10,7 @@ from tests import reference
 from tests.conftest import DEVICES
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import as_pair, numbers, pool_problems, seeds
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.ones((1, 1, 4, 4))
 IMAGES = np.random.default_rng(0).standard_normal((2, 3, 21, 26))

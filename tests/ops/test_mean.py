@@ -8,7 +8,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.ops.test_sum import BAD_AXES, LARGE_SETS
 from tests.strategies import axis_problems
-from tinygraph.errors import DtypeError
+from tinygraph.base.errors import DtypeError
 
 
 class TestMean(OpContract):

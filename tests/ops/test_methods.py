@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.tensor import above
+from tinygraph.engine.tensor import above
 
 BINARY = [
     operator.add,

@@ -8,9 +8,9 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, reductions, seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.memory import Memory
-from tinygraph.ops.nll_loss import NllLoss
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.memory import Memory
+from tinygraph.ops.losses.nll_loss import NllLoss
 
 X = np.log(np.full((2, 3), 1 / 3))
 

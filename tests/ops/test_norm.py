@@ -11,7 +11,7 @@ from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, claims_of
 from tests.ops.test_sum import LARGE_SETS, X
 from tests.strategies import axis_problems
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 ORDERS = [2, 1, 3.0, 0.5, -1, -2.5, math.inf, -math.inf]
 

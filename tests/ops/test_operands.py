@@ -9,7 +9,7 @@ import pytest
 import tinygraph as tg
 from tests.ops import result_types
 from tests.ops.result_types import OPERANDS, operand
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 TABLE = json.loads(result_types.FILE.read_text(encoding="utf-8"))
 ALL_PAIRS = [*itertools.product(OPERANDS, repeat=2)]

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests import reference
 from tests.strategies import numbers
-from tinygraph.memory import eager_memory
-from tinygraph.ops.conv2d_relu_max_pool2d import phases_of as phases_of_op
-from tinygraph.ops.shared import pooling_phases
-from tinygraph.ops.shared.pooling_phases import CorrelatedInputGradient, PhaseColumns, PoolingPhases
-from tinygraph.ops.shared.windows import windows_2d
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.windows import pooling_phases
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import phases_of as phases_of_op
+from tinygraph.ops.windows.pooling_phases import (
+    CorrelatedInputGradient,
+    PhaseColumns,
+    PoolingPhases,
+)
+from tinygraph.ops.windows.windows import windows_2d
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds
-from tinygraph.errors import ShapeError
+from tinygraph.base.errors import ShapeError
 
 V, M, S = np.ones(3), np.ones((3, 3)), np.ones((2, 3, 3))
 

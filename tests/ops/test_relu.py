@@ -7,8 +7,8 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import DtypeError
-from tinygraph.ops.relu import WORTH_CLIP, Relu
+from tinygraph.base.errors import DtypeError
+from tinygraph.ops.elementwise.relu import WORTH_CLIP, Relu
 
 
 class TestRelu(OpContract):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import DtypeError, ShapeError
+from tinygraph.base.frozen import frozen
 from tinygraph.cuda import recording
-from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.frozen import frozen
-from tinygraph.ops.linear import Linear
+from tinygraph.ops.products.linear import Linear
 
 F = np.float32
 

@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.reference import elementwise
 from tests.unary_contract import INTEGERS, UnaryContract, edges
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 inf, nan = math.inf, math.nan
 

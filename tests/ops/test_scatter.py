@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.device import EMULATOR
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared import scatter
-from tinygraph.ops.shared.scatter import sum_by_row
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common import scatter
+from tinygraph.ops.common.scatter import sum_by_row
 
 MEMORY = eager_memory((True,), EMULATOR)
 

@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import class_problems, numbers
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 BAD = [
     Bad("0-d", (1.0,), {}, ShapeError, "no axis: the input is 0-d"),

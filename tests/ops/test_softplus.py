@@ -10,7 +10,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 settings = st.sampled_from(
     [{}, {"beta": 3}, {"beta": 0.5}, {"beta": 2.0, "threshold": 1.0}, {"threshold": 0}]

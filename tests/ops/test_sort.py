@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.op_contract import Bad, Convention, OpContract, Problem, claims_of
 from tests.strategies import seeds, shapes
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.arange(6.0).reshape(2, 3)
 NAN = math.nan

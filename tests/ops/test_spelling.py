@@ -7,8 +7,8 @@ import pytest
 
 import tinygraph as tg
 from tests.ops.test_methods import called
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.spelling import WORDS_OF, spelled, words_of
+from tinygraph.base.errors import ArgumentError
+from tinygraph.ops.common.spelling import WORDS_OF, spelled, words_of
 
 X = np.arange(6.0).reshape(2, 3)
 INDEX = np.array([[0, 2], [1, 1]])

@@ -7,7 +7,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import axis_problems, numbers
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 X = np.ones((2, 3))
 BAD_AXES = [

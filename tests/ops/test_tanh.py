@@ -7,7 +7,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tests.unary_contract import IntegersToFloats
-from tinygraph.errors import DtypeError
+from tinygraph.base.errors import DtypeError
 
 
 class TestTanh(IntegersToFloats, OpContract):

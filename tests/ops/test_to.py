@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, DeviceError, DtypeError
+from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError
 
 
 def test_is_the_tensor_itself_where_it_lies(device):

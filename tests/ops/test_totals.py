@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.totals import CHAIN, LANES, add_parts, add_where, sum_over, total
+from tinygraph.engine.memory import eager_memory
+from tinygraph.ops.common.totals import CHAIN, LANES, add_parts, add_where, sum_over, total
 
 LINE = CHAIN * LANES[2]
 SIZES = st.sampled_from(

@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 X = np.ones((2, 3, 4))
 RNG = np.random.default_rng(0)

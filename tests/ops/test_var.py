@@ -11,7 +11,7 @@ from tests.conftest import DEVICES
 from tests.op_contract import Bad, Convention, OpContract, claims_of
 from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
 from tests.strategies import axis_problems, numbers, seeds
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.base.errors import ArgumentError, DtypeError
 
 
 @st.composite

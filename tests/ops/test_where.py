@@ -8,7 +8,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.base.errors import DtypeError, ShapeError
 
 TRUE = np.array([True, False])
 

@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tests.optim.expected import TORCH
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.optim import clip_grad_norm, clip_grad_value
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import CheckpointError
+from tinygraph.base.errors import CheckpointError
 
 NO_COUNT = [math.nan, -5, "x", None, [], True, math.inf]
 

@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, Lion, RMSprop
-from tinygraph.training.stopwatch import Stopwatch
+from tinygraph.watch.stopwatch import Stopwatch
 
 
 def operations(lap):

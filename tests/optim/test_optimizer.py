@@ -7,7 +7,13 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, DtypeError, ShapeError
+from tinygraph.base.errors import (
+    ArgumentError,
+    CheckpointError,
+    DeviceError,
+    DtypeError,
+    ShapeError,
+)
 from tinygraph.optim import SGD, Optimizer
 
 

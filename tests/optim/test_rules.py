@@ -11,7 +11,7 @@ import pytest
 
 import tinygraph as tg
 from tests.optim.expected import RULES, TORCH
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError
+from tinygraph.base.errors import ArgumentError, CheckpointError, DeviceError
 
 SGD = [
     {"lr": 0.1},

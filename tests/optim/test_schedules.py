@@ -10,7 +10,7 @@ import pytest
 
 import tinygraph as tg
 from tests.optim.expected import TORCH
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.optim import (
     SGD,
     Adagrad,

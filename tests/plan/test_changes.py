@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.plan.networks import F
 from tests.plan.test_training_loops import data, network
 from tinygraph import nn, optim
-from tinygraph.errors import PlanWarning
+from tinygraph.base.errors import PlanWarning
 
 
 class Loop:

@@ -12,8 +12,8 @@ import pytest
 import tinygraph as tg
 from tests.plan.networks import F, images, small_network, step_of
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, PlanWarning, ShapeError
-from tinygraph.op import Op
+from tinygraph.base.errors import ArgumentError, PlanWarning, ShapeError
+from tinygraph.engine.op import Op
 
 
 def reads(x, w):

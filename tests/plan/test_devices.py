@@ -9,8 +9,8 @@ import tinygraph as tg
 from tests.plan.networks import F
 from tests.plan.test_kernels import IMAGES, LABELS, plans_of, seed_network, step_of
 from tinygraph import nn
-from tinygraph.device import EMULATOR
-from tinygraph.errors import ArgumentError, DeviceError, GraphError, PlanWarning
+from tinygraph.base.errors import ArgumentError, DeviceError, GraphError, PlanWarning
+from tinygraph.cuda.devices import EMULATOR
 from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites import REWRITES
 

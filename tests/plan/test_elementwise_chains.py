@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests.plan.test_rewrites import names
-from tinygraph.graph import topological_order
-from tinygraph.op import registry
-from tinygraph.ops.arithmetic import Add, Div, Maximum, Mul, Pow, Sub
-from tinygraph.ops.clip import Clip
-from tinygraph.ops.elu import Elu
-from tinygraph.ops.gelu import Gelu
-from tinygraph.ops.heaviside import Heaviside
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.shared.unary import Unary
-from tinygraph.ops.softplus import Softplus
-from tinygraph.ops.sum import Sum
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.op import registry
+from tinygraph.ops.elementwise.arithmetic import Add, Div, Maximum, Mul, Pow, Sub
+from tinygraph.ops.elementwise.clip import Clip
+from tinygraph.ops.elementwise.elu import Elu
+from tinygraph.ops.elementwise.gelu import Gelu
+from tinygraph.ops.elementwise.heaviside import Heaviside
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.elementwise.softplus import Softplus
+from tinygraph.ops.elementwise.unary import Unary
+from tinygraph.ops.reductions.sum import Sum
 from tinygraph.plan import block_program
 from tinygraph.plan.block_program import Register, Writer
 from tinygraph.plan.code import code_of

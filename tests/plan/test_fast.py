@@ -11,8 +11,8 @@ import tinygraph as tg
 from tests.plan.networks import F, images, small_network
 from tests.plan.test_compile import assert_same, trained
 from tinygraph import nn
-from tinygraph.build_cache import folder
-from tinygraph.errors import ArgumentError, PlanWarning
+from tinygraph.base.build_cache import folder
+from tinygraph.base.errors import ArgumentError, PlanWarning
 from tinygraph.plan.fast import jit
 
 needs_numba = pytest.mark.skipif(

@@ -10,14 +10,14 @@ from tests.plan.test_fast_bodies import dtype as dtype  # a fixture: in Python a
 from tests.plan.test_fast_bodies import python_bodies
 from tests.strategies import numbers, seeds
 from tests.test_threads import OnThreads
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.shared import blocks
-from tinygraph.ops.tanh import Tanh
+from tinygraph.engine.spec import Spec
+from tinygraph.ops.common import blocks
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.elementwise.tanh import Tanh
+from tinygraph.ops.normalization.batch_norm import BatchNorm
 from tinygraph.plan.fast.batch_norm import CompiledNorm, compiled_norm
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
-from tinygraph.shapes import Spec
 
 
 def stage(adds, clips, norm):

@@ -15,9 +15,10 @@ import tinygraph as tg
 from tests import reference
 from tests.ops.fused_convolutions import extreme_images, fused_problems
 from tests.strategies import conv_problems, numbers, seeds
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
-from tinygraph.ops.shared import convolution_rows
+from tinygraph.engine.spec import Spec
+from tinygraph.ops.windows import convolution_rows
+from tinygraph.ops.windows.conv2d import Conv2d
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.plan.fast import (
     choice,
     convolution,
@@ -29,7 +30,6 @@ from tinygraph.plan.fast import (
 from tinygraph.plan.fast.convolution import CompiledConv2d
 from tinygraph.plan.fast.pooled_convolution import PooledConvolution
 from tinygraph.plan.fast.single_channel_stage import SingleChannelStage
-from tinygraph.shapes import Spec
 
 STAGE = (1, 1), (0, 0), (1, 1), 1, 2
 STAGES = [SingleChannelStage(*STAGE), PooledConvolution(*STAGE)]

@@ -15,16 +15,16 @@ import tinygraph as tg
 from tests.plan.test_elementwise_chains import EXTREMES, FORMULAS, chain_of, draw
 from tests.plan.test_fast import needs_numba
 from tests.plan.test_fast_bodies import as_written
-from tinygraph.errors import PlanWarning
-from tinygraph.graph import topological_order
-from tinygraph.memory import eager_memory
+from tinygraph.base.errors import PlanWarning
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.spec import Spec
 from tinygraph.plan.block_program import Writer
 from tinygraph.plan.code import Code, Instruction, code_of
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import choice, elementwise_chain, with_compiled_bodies
 from tinygraph.plan.fast.elementary import elementary
 from tinygraph.plan.rewrites import elementwise_chains, rewrite
-from tinygraph.shapes import Spec
 from tinygraph.testing import gradcheck
 
 NUMBA = pytest.param("numba", marks=needs_numba)

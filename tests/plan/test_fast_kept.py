@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph import build_cache
-from tinygraph.errors import ArgumentError, PlanWarning
+from tinygraph.base import build_cache
+from tinygraph.base.errors import ArgumentError, PlanWarning
 from tinygraph.plan.fast import elementwise_chain, jit, kept_loops
 from tinygraph.plan.fast.kept_loops import SEAL
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 import tinygraph as tg
 from tests.plan.networks import NETWORKS, F, images, small_network, step_of
 from tinygraph import nn
+from tinygraph.cuda.devices import EmulatorDevice
 from tinygraph.cuda.kernel import Kernel
-from tinygraph.device import EmulatorDevice
-from tinygraph.ops.shared import gemm
+from tinygraph.ops.products import gemm
 from tinygraph.plan import buffers
 from tinygraph.plan.buffers import KERNEL_ALIGNMENT
 from tinygraph.testing import strategies as ts

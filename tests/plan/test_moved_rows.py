@@ -9,8 +9,8 @@ import pytest
 from tests.ops.test_convolution_blocks import CASES, OnThreads, by_windows
 from tests.plan.test_fast_bodies import python_bodies
 from tests.strategies import numbers
-from tinygraph.ops.shared import convolution_rows
-from tinygraph.ops.shared.windows import windows_2d
+from tinygraph.ops.windows import convolution_rows
+from tinygraph.ops.windows.windows import windows_2d
 from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.convolution import Whole
 from tinygraph.plan.fast.moved_rows import MovedLayout

@@ -17,7 +17,7 @@ from numpy import random as npr
 import tinygraph as tg
 from tests.plan.networks import F
 from tinygraph import nn, optim
-from tinygraph.errors import PlanWarning
+from tinygraph.base.errors import PlanWarning
 from tinygraph.plan.bytecode import chains_of
 
 ONES = np.ones(3, F)

@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.cases.schema import FOLDER, CaseArray, load
 from tests.plan.networks import step_of
 from tinygraph import nn
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
 from tinygraph.plan.bound_calls import MOST_BYTES, Binder, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams
 from tinygraph.plan.replay import COPIED_BYTES, MOST_TIMES

@@ -7,13 +7,13 @@ import tinygraph as tg
 from tests.plan.networks import step_of
 from tests.plan.test_activation import assert_as_apart
 from tests.plan.test_rewrites import names
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.linear import Linear
-from tinygraph.ops.relu import Relu
+from tinygraph.engine.spec import Spec
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.normalization.batch_norm import BatchNorm
+from tinygraph.ops.products.linear import Linear
+from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
-from tinygraph.shapes import Spec
 
 RNG = np.random.default_rng(0)
 NORM = BatchNorm(True, 0.1, 1e-5, has_weight=True, has_bias=True, has_running=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.graph import topological_order
+from tinygraph.engine.graph import topological_order
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
 

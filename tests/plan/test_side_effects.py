@@ -11,7 +11,7 @@ import pytest
 import tinygraph as tg
 from tests.plan.networks import F
 from tinygraph import nn, optim
-from tinygraph.errors import PlanWarning
+from tinygraph.base.errors import PlanWarning
 from tinygraph.training import Trainer
 
 ONES = np.ones(3, F)

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tinygraph.graph import topological_order
-from tinygraph.ops.relu import Relu
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.spec import Spec
+from tinygraph.ops.elementwise.relu import Relu
 from tinygraph.plan.code import Code, Instruction, code_of
 from tinygraph.plan.runner import shares_of
 from tinygraph.plan.tiles import FEWEST_SAMPLES, TILE_BYTES, find_cut, tile_size, worth_cutting
-from tinygraph.shapes import Spec
 
 
 def code(loss, *arguments, outputs=()):

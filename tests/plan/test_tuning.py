@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests.plan.networks import images, network_with_statistics, small_network, step_of
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.plan import tuning
 from tinygraph.plan.tuning import Candidate, Choice, Tuning, candidates_for
 

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from tests.real_cupy.install import CUPY, CannotBuild, cupy_sources, require, skipped
-from tinygraph import build_cache
+from tinygraph.base import build_cache
 
 HERE = Path(__file__).parent
 CUDA = 13000

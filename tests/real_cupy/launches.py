@@ -17,7 +17,7 @@ from typing import Any
 from tests import cubins
 from tests.real_cupy.cupy_kernels import CupyKernel
 from tests.real_cupy.machine import Machine
-from tinygraph.errors import KernelLaunchError
+from tinygraph.base.errors import KernelLaunchError
 
 ILLEGAL_ADDRESS, LAUNCH_FAILED = 700, 719  # errors of CUDA
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.real_cupy.build import MODULE, build
-from tinygraph import build_cache
+from tinygraph.base import build_cache
 
 _RUNTIME = MODULE.replace("/", ".")
 _FUNCTIONS = {

@@ -6,8 +6,8 @@ another type, is refused before, by CuPy, and with another error.
 
 import pytest
 
-from tinygraph.device import get_device
 from tinygraph.distributed.nccl import Nccl
+from tinygraph.engine.device import get_device
 
 
 class OfNobody(Nccl):

@@ -8,8 +8,8 @@ from tests.browser import dom
 from tests.show.stepping.pages import data_of, decoded, numbers_by_name, same_bits, whole
 from tinygraph import recipes
 from tinygraph.cli import main
-from tinygraph.random import default_generator
-from tinygraph.running import Runner
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.running import Runner
 from tinygraph.training import Progress, RunFolder
 
 QUIET = Progress(lines=False, bar=False)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError, DivergenceError
 from tinygraph.data import ArrayDataset
-from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.recipes import Data, Task, linear_regression
 from tinygraph.recipes.linear_regression import Config, Line, closed_form, line_of, recipe
 from tinygraph.training import Progress, RunFolder

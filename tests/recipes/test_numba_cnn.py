@@ -9,8 +9,14 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import mnist_folder
 from tinygraph import recipes
+from tinygraph.base.errors import (
+    ArgumentError,
+    CheckpointError,
+    DatasetError,
+    DeviceError,
+    ShapeError,
+)
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError, ShapeError
 from tinygraph.recipes import numba_cnn
 from tinygraph.recipes.images import standardise
 from tinygraph.training import Progress, RunFolder

@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.recipes import perceptron
 from tinygraph.recipes.truth_tables import INPUTS, TRUTH_TABLES, truth_table
 from tinygraph.training import Progress, RunFolder

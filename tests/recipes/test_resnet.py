@@ -12,7 +12,7 @@ import tinygraph as tg
 from tests import reference
 from tests.recipes.test_vgg import drawn
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.recipes import resnet_cifar
 from tinygraph.recipes.resnet import BasicBlock, resnet
 from tinygraph.training import Progress, RunFolder, Stopped

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph import free_memory, recipes
+from tinygraph import recipes
+from tinygraph.base import free_memory
+from tinygraph.base.errors import ArgumentError, DeviceError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.recipes import settings
 from tinygraph.recipes.settings import Count, Positive, Share, fit, read_setting, type_of
 

@@ -9,9 +9,9 @@ import pytest
 
 import tinygraph as tg
 from tests.data.real_files import splice_folder
+from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError, DeviceError
 from tinygraph.cli import main
 from tinygraph.data import ArrayDataset
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError
 from tinygraph.recipes import splice_mlp
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP, half_squared_error, online
 from tinygraph.recipes.splice_mlp_picture import influence

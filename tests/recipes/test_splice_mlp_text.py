@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
 

@@ -9,8 +9,8 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import set5_folder
 from tests.test_cli import fails
+from tinygraph.base.errors import ArgumentError, DatasetError, DeviceError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DatasetError, DeviceError
 from tinygraph.recipes import srcnn, srcnn_samples
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS
 from tinygraph.recipes.srcnn_network import layers, margin, model, optimizer, read_network

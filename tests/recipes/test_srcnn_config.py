@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.recipes import srcnn
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_config
 

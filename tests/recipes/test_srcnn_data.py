@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.data.real_files import set5_folder
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.data import ArrayDataset, image_folder, super_resolution
 from tinygraph.data.super_resolution import SETS, PublishedPictures, pixel_digest
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes import srcnn_samples
 from tinygraph.recipes.srcnn_colour import luma, to_rgb, to_ycbcr
 from tinygraph.recipes.srcnn_quality import PEAK, levels, means, psnr, ssim

@@ -8,9 +8,9 @@ import pytest
 
 import tinygraph as tg
 from tests.test_cli import fails
+from tinygraph.base.errors import ArgumentError, CheckpointError, DtypeError, ShapeError
 from tinygraph.cli import main
 from tinygraph.cli.super_resolve import byte_count
-from tinygraph.errors import ArgumentError, CheckpointError, DtypeError, ShapeError
 from tinygraph.recipes.srcnn_network import (
     layers,
     margin,

@@ -10,10 +10,10 @@ import tinygraph as tg
 from tests.test_cli import fails
 from tests.test_cli_resume import stop_after
 from tinygraph import nn, recipes
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel
 from tinygraph.data import DataLoader, TextWindows, read_text
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes.char_gpt import CharGPT
 from tinygraph.recipes.lstm_text import LstmLM
 from tinygraph.recipes.text import _drawn, alphabet_of, surprise, write

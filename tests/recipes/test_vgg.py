@@ -11,8 +11,8 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import cifar10_folder
 from tinygraph import nn, recipes
+from tinygraph.base.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes import vgg224, vgg_cifar
 from tinygraph.recipes.images import first_weights, shape_chain
 from tinygraph.recipes.vgg import residual_block, vgg

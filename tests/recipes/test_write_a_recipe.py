@@ -11,8 +11,8 @@ import pytest
 from tests.test_cli import fails
 from tests.test_cli_resume import stop_after
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError
 from tinygraph.training import RunFolder
 
 PAGE = (Path(__file__).parents[2] / "docs/recipes/write_a_recipe.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.recipes import xor_mlp
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.truth_tables import truth_table

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 
 RNG = np.random.default_rng(0)
 

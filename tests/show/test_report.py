@@ -15,7 +15,7 @@ import pytest
 import tinygraph as tg
 from tests.show.elements import Page
 from tests.show.graphs import chain, network
-from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
+from tinygraph.base.errors import ArgumentError, DtypeError, GraphError, ShapeError
 from tinygraph.show import ReportContents, report
 from tinygraph.show.curves import metric_panels
 from tinygraph.show.png import png

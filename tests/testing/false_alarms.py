@@ -13,7 +13,7 @@ from collections import Counter
 
 import tinygraph as tg
 from tests.testing.drawn import call, contracts, draw, inputs_of, with_values
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 
 
 def check(contract, problem, dtype, values):

@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.testing import Bad, CheckOpError, Convention, Problem, check_op
 from tinygraph.testing import strategies as ts
 from tinygraph.testing.check_op import STAGES as NAMES

@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests.testing import false_alarms
-from tinygraph.errors import ArgumentError, GradcheckError
+from tinygraph.base.errors import ArgumentError, GradcheckError
 
 
 def gradcheck(fn, *inputs, **options):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests.reference.dags import Dag
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.testing import strategies as ts
 from tinygraph.testing.problem import laid_out
 

@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tests.training.captured import batch, graph_of, losses, worker
-from tinygraph.errors import CaptureWarning
+from tinygraph.base.errors import CaptureWarning
 from tinygraph.training import Trainer
 
 pytestmark = [

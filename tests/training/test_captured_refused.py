@@ -6,8 +6,8 @@ import pytest
 import tinygraph as tg
 from tests.training.captured import batch, losses, reads, trained, worker
 from tests.training.networks import fingerprint
+from tinygraph.base.errors import ArgumentError, CaptureWarning, DeviceError, GraphError
 from tinygraph.cuda.graph_memory import GraphMemory
-from tinygraph.errors import ArgumentError, CaptureWarning, DeviceError, GraphError
 from tinygraph.training import DivergenceError, Trainer
 
 pytestmark = [

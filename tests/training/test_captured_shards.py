@@ -6,7 +6,7 @@ import pytest
 import tinygraph as tg
 from tests.training.captured import Normalized, batch, reads
 from tests.training.test_captured_changes import PlainAdam
-from tinygraph.errors import CaptureWarning, DeviceError
+from tinygraph.base.errors import CaptureWarning, DeviceError
 from tinygraph.training import Trainer
 
 pytestmark = [

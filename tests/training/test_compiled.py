@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, trainer
 from tests.training.test_resume import stop_after
-from tinygraph.errors import PlanWarning
+from tinygraph.base.errors import PlanWarning
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:batch norm is training on:UserWarning")

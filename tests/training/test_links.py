@@ -14,9 +14,9 @@ import pytest
 
 import tinygraph as tg
 from tests.training.networks import loaders, trainer
+from tinygraph.base.disk import OwnPath, replace_file
+from tinygraph.base.errors import ArgumentError, CheckpointError, TinygraphError
 from tinygraph.cli import main
-from tinygraph.disk import OwnPath, replace_file
-from tinygraph.errors import ArgumentError, CheckpointError, TinygraphError
 from tinygraph.training import RunFolder, TensorBoard, load_arrays, save_arrays
 from tinygraph.training.checkpoints import Checkpoints
 
@@ -283,7 +283,7 @@ def test_the_advice_of_a_full_disk_fits_what_is_written(tmp_path, monkeypatch):
 def test_a_temporary_name_that_was_guessed_is_not_written_into(tmp_path, monkeypatch):
     """The names are drawn; and if somebody knew one, a link there would be an error."""
     (tmp_path / "mine").write_text("mine")
-    monkeypatch.setattr("tinygraph.disk.secrets.token_hex", lambda count: "0" * 16)
+    monkeypatch.setattr("tinygraph.base.disk.secrets.token_hex", lambda count: "0" * 16)
     guessed = tmp_path / f".a.{os.getpid()}-{'0' * 16}.tmp"
     guessed.symlink_to(tmp_path / "mine")
     with pytest.raises(FileExistsError):

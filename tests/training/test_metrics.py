@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tinygraph.errors import ShapeError
+from tinygraph.base.errors import ShapeError
 from tinygraph.training import accuracy
 from tinygraph.training.progress import describe
 

@@ -7,12 +7,12 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn, recipes
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.costs import Cost
-from tinygraph.errors import ArgumentError
-from tinygraph.kernel_table import operations_of
-from tinygraph.shapes import Spec
+from tinygraph.engine.spec import Spec
 from tinygraph.training import Profile, profile_steps
+from tinygraph.watch.costs import Cost
+from tinygraph.watch.kernel_table import operations_of
 
 F4 = np.dtype(np.float32)
 

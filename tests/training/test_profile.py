@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.costs import Cost
-from tinygraph.device import CPU, EMULATOR
-from tinygraph.errors import ArgumentError
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.engine.device import CPU
 from tinygraph.training import Profile, profile_steps
+from tinygraph.watch.costs import Cost
 
 
 def step_of(n):

@@ -15,7 +15,7 @@ import pytest
 
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.training import CheckpointWarning, RunFolder, Stopped, parse_duration, state
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.metrics import best_of

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 import tinygraph as tg
-from tinygraph import disk
-from tinygraph import sealed as sealed_files
-from tinygraph.errors import ArgumentError, CheckpointError, DtypeError
+from tinygraph.base import disk
+from tinygraph.base.errors import ArgumentError, CheckpointError, DtypeError
+from tinygraph.files import sealed as sealed_files
 from tinygraph.training import RunFolder, environment, load_arrays, save_arrays
 
 ARRAYS = {

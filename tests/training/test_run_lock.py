@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
-from tinygraph import sealed
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.files import sealed
 from tinygraph.training import CheckpointWarning, RunFolder, RunLockWarning, Stopped, load_arrays
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.run_lock import NAME, RunLock
@@ -136,7 +136,7 @@ def test_of_two_new_runs_one_gets_the_folder(tmp_path):
 
 RACE = """
 import os, sys, time
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
 from tinygraph.training import RunFolder
 begin = time.monotonic() + 0.02
 children = []

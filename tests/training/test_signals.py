@@ -13,7 +13,7 @@ import pytest
 
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
-from tinygraph.errors import DatasetError
+from tinygraph.base.errors import DatasetError
 from tinygraph.training import RunFolder, Stopped
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.stopping import StopSignal
@@ -234,7 +234,8 @@ def interrupted_at(module, form, tmp_path):
         *(
             pytest.param(name, marks=pytest.mark.second)
             for name in (
-                "math", "numpy.linalg", "tinygraph.op", "tinygraph.ops.relu", "tinygraph.cli",
+                "math", "numpy.linalg", "tinygraph.engine.op", "tinygraph.ops.elementwise.relu",
+                "tinygraph.cli",
                 "argparse", "tinygraph.recipes.vgg", "tinygraph.cli.arguments", "threadpoolctl",
             )
         ),

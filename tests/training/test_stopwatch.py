@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import GraphError
-from tinygraph.running import Eager, here, inherit
-from tinygraph.training.stopwatch import SUMS, Stopwatch, _swept, bytes_of
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.running import Eager, here, inherit
+from tinygraph.watch.stopwatch import SUMS, Stopwatch, _swept, bytes_of
 
 A, B, C = ("forward", "a"), ("forward", "b"), ("backward", "c")
 

@@ -18,8 +18,8 @@ from tests.distributed.launch import launch, needs_mpi
 from tests.training.event_reader import records, scalars, shown
 from tests.training.networks import EPOCHS, fingerprint, loaders, run_or_resume, trainer
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError
 from tinygraph.show.figures import MissingLibraryError
 from tinygraph.training import Log, Progress, RunFolder, Stopped, TensorBoard
 

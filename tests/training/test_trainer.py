@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, TinygraphError
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.training import DivergenceError, Progress, RunFolder, Trainer, evaluate
 
 RNG = np.random.default_rng(0)

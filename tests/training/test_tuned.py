@@ -9,8 +9,8 @@ import pytest
 import tinygraph as tg
 from tests.plan.networks import images, small_network
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.plan import tuning
 from tinygraph.plan.tuning import Candidate
 from tinygraph.training import Progress, RunFolder, Trainer

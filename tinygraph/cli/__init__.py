@@ -16,9 +16,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 
-from tinygraph.cli.arguments import PARSERS, parse
-from tinygraph.distributed import end_together, world
-from tinygraph.errors import (
+from tinygraph.base.errors import (
     ArgumentError,
     CheckpointError,
     DatasetError,
@@ -26,8 +24,10 @@ from tinygraph.errors import (
     ShapeError,
     TinygraphError,
 )
-from tinygraph.json_text import to_json
-from tinygraph.streams import abandon, say, standing
+from tinygraph.base.json_text import to_json
+from tinygraph.base.streams import abandon, say, standing
+from tinygraph.cli.arguments import PARSERS, parse
+from tinygraph.distributed import end_together, world
 from tinygraph.training import Stopped
 
 __all__ = ["PARSERS", "main", "parse"]

@@ -38,14 +38,14 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError, KernelLaunchError
+from tinygraph.base.paths import as_path
 from tinygraph.cli.options import Options, Parser, whole_number
 from tinygraph.cuda import In, InOut, Kernel, Out, Report
 from tinygraph.cuda.launch import MARKS
 from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
-from tinygraph.paths import as_path
 
 OP = "check-kernel"  # of launches that no command has read
 EXAMPLE = 'n=1000, "x=rng.random(1000)", "y=empty((4, 8))", "t=zeros(3)" or "x=load(\'x.npy\')"'

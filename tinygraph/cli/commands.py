@@ -10,14 +10,14 @@ from dataclasses import asdict
 from typing import Any
 
 from tinygraph import recipes
+from tinygraph.base.errors import ArgumentError, CheckpointError, install
+from tinygraph.base.page_text import clip
+from tinygraph.base.paths import typed
+from tinygraph.base.streams import unbroken
+from tinygraph.base.text_table import aligned
 from tinygraph.cli.options import given_settings
 from tinygraph.distributed import leads, world
-from tinygraph.errors import ArgumentError, CheckpointError, install
-from tinygraph.paths import typed
 from tinygraph.recipes.settings import DeviceName, as_text, describe_type, fit, meanings, type_of
-from tinygraph.show.text import clip
-from tinygraph.streams import unbroken
-from tinygraph.text_table import aligned
 from tinygraph.training import Progress, RunFolder, TensorBoard
 
 HOW_LONG = ("epochs", "duration")  # settings that a resumed run may have others of

@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tinygraph.base.errors import ArgumentError, install
 from tinygraph.cli.machine import warmed
 from tinygraph.cli.options import Options
 from tinygraph.course.check import Outcome, Unusable, check, judged, opened
@@ -23,7 +24,6 @@ from tinygraph.course.page import write_page
 from tinygraph.course.protocol import verified
 from tinygraph.course.screen import WIDTH, screen, wrapped
 from tinygraph.course.verify import tried
-from tinygraph.errors import ArgumentError, install
 
 SAME = 3  # so many equal failures in a row, and a hint is offered
 OFFER = "The same three times: `tinygraph course hint` helps."

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tinygraph.base.disk import followed
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.text_table import aligned
 from tinygraph.cli.course import needed, say
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.course.autograder import write_autograder
@@ -25,10 +28,7 @@ from tinygraph.course.grading import WAITING, Record, Result, graded, key_of, re
 from tinygraph.course.private import CASES, Pack
 from tinygraph.course.stripped import write_stripped
 from tinygraph.course.submissions import Submission, files_of, submissions
-from tinygraph.disk import followed
-from tinygraph.errors import ArgumentError
-from tinygraph.sealed import write_atomically, write_json
-from tinygraph.text_table import aligned
+from tinygraph.files.sealed import write_atomically, write_json
 from tinygraph.training import Stopped
 
 EVERY = 5.0  # seconds between two lines about how far it is

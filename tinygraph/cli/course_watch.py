@@ -9,12 +9,12 @@ from argparse import Namespace
 from typing import Any
 
 import tinygraph.cli.course as course
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli.keyboard import Keyboard
 from tinygraph.course.check import Outcome
 from tinygraph.course.exercise import Exercise, exercises
 from tinygraph.course.folder import CourseFolder
 from tinygraph.course.screen import wrapped
-from tinygraph.errors import ArgumentError
 
 _PAUSE = 0.1  # seconds between two looks at the file
 _OFFER = "The same three times: press h for a hint."

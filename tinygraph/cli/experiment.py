@@ -10,10 +10,10 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
-from tinygraph.checks import one_of
+from tinygraph.base.checks import one_of
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.streams import unbroken
 from tinygraph.cli.options import Options, whole_number
-from tinygraph.errors import ArgumentError
-from tinygraph.streams import unbroken
 from tinygraph.training import Progress, RunFolder
 
 EXPERIMENTS = {"numba_cnn": "benchmarks.numba_cnn"}  # the module of each

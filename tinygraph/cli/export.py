@@ -7,10 +7,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tinygraph import onnx
+from tinygraph.base.errors import ArgumentError, OnnxError
 from tinygraph.cli.commands import how_far, recipe_of
 from tinygraph.cli.options import Options
-from tinygraph.errors import ArgumentError, OnnxError
+from tinygraph.interop import onnx
 from tinygraph.recipes.example import example_of
 from tinygraph.training import RunFolder
 
@@ -33,7 +33,7 @@ def export(args: Namespace) -> dict[str, Any]:
         example = example_of(recipe, config, network, run.config)
     names = [x.name or f"input_{i}" for i, x in enumerate(example)]
     path = onnx.save(network, target, example, input_names=names)
-    comparing = importlib.import_module("tinygraph.onnx.comparing")
+    comparing = importlib.import_module("tinygraph.interop.onnx.comparing")
     file = comparing.described(path)
     print(f"wrote {path}: {file['operators']} operators, {path.stat().st_size:,} bytes")
     for kind in ("inputs", "outputs"):

@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.op import Op
-from tinygraph.paths import as_path
-from tinygraph.random import philox
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base.paths import as_path
+from tinygraph.engine.op import Op
+from tinygraph.engine.random import philox
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.recipes.from_file import last_line, run_file
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 from tinygraph.testing.gradcheck import check_problems
 
 STAGES = ("loads", "forward", "shapes", "dtype", "properties", "gradient")

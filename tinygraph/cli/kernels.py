@@ -14,15 +14,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError
+from tinygraph.base.helper_processes import left_to_the_program, out_of_reach
+from tinygraph.base.paths import typed
 from tinygraph.cli.main_loops import MainLoops
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
 from tinygraph.cuda.nvrtc.built import FOLDER
 from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import ArgumentError, KernelCompileError
-from tinygraph.helper_processes import left_to_the_program, out_of_reach
-from tinygraph.paths import typed
 
 Outcome = Resources | KernelCompileError
 FEW = 16  # compilations that one process has done before others would have started

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import Any
 
+from tinygraph.base.errors import KernelCompileError
+from tinygraph.base.text_table import aligned
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc import disassembly
-from tinygraph.cuda.nvrtc.main_loop import MainLoop, main_loop
-from tinygraph.cuda.reading.floors import Bound, bounds
+from tinygraph.cuda.machine_code import disassembly
+from tinygraph.cuda.machine_code.floors import Bound, bounds
+from tinygraph.cuda.machine_code.main_loop import MainLoop, main_loop
 from tinygraph.cuda.reading.instances import Instance
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError
-from tinygraph.text_table import aligned
 
 JUDGED = "sm_90"  # the architecture whose machine code the bounds of files are for
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base.paths import as_path
 from tinygraph.data import datasets
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.paths import as_path
 from tinygraph.recipes import Recipe
 from tinygraph.recipes.settings import read_setting, require_settings
 

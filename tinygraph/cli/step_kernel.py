@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError, KernelCompileError, KernelLaunchError
 from tinygraph.cli.check_kernel import (
     LAUNCH_OPTIONS,
     arguments_of,
@@ -16,7 +17,6 @@ from tinygraph.cli.check_kernel import (
     prints_on_stderr,
 )
 from tinygraph.cli.options import Options, whole_number
-from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
 
 STEP_KERNEL: Options = {
     "FILE": "a .cu file",

@@ -14,11 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import tinygraph
+from tinygraph.base.json_text import to_json
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.gradescope import broken
 from tinygraph.course.private import Pack
-from tinygraph.json_text import to_json
-from tinygraph.sealed import write_atomically
+from tinygraph.files.sealed import write_atomically
 
 NEEDED = ("numpy", "pyelftools", "safetensors", "threadpoolctl", "tqdm", "hypothesis")
 _TIME = (2000, 1, 1, 0, 0, 0)  # of every file: the same archive is made twice

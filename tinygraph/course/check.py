@@ -11,15 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.frozen import frozen
+from tinygraph.base.paths import typed
+from tinygraph.base.text_file import python_text, source_text
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.learner import DEFAULT, Died, Learner, Limits
 from tinygraph.course.rules import broken_rules
 from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, answer_of, said
 from tinygraph.cuda.reading.tokens import without_comments
-from tinygraph.errors import ArgumentError
-from tinygraph.frozen import frozen
-from tinygraph.paths import typed
-from tinygraph.text_file import python_text, source_text
 
 
 @frozen

@@ -27,7 +27,7 @@ import tinygraph as tg
 from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
-from tinygraph.op import registry
+from tinygraph.engine.op import registry
 from tinygraph.testing import memory
 
 # What is loaded when it is first asked for: later no file can be opened.  A room that needs another
@@ -35,7 +35,10 @@ from tinygraph.testing import memory
 for _name in {*dir(tg)} - {"sklearn"}:
     getattr(tg, _name, None)
 # np.median takes numpy.ma
-for _name in ("tinygraph.coming_from", *(f"numpy.{n}" for n in ("fft", "linalg", "ma", "random"))):
+for _name in (
+    "tinygraph.interop.torch_names",
+    *(f"numpy.{n}" for n in ("fft", "linalg", "ma", "random")),
+):
     import_module(_name)
 
 

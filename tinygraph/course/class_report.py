@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tinygraph import __version__
+from tinygraph.base.page import Section, document, escape, folded, scroll, table
 from tinygraph.course.classroom import Named, Unnamed, mistakes, points_of, reached, unnamed
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.grading import Result
-from tinygraph.sealed import write_atomically
-from tinygraph.show.page import Section, document, escape, folded, scroll, table
+from tinygraph.files.sealed import write_atomically
 
 _LEFT = "text-align:left"
 _WHO = 8  # names that are told without being unfolded

@@ -18,13 +18,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.frozen import frozen
+from tinygraph.base.json_text import to_json
 from tinygraph.course.exercise import find
 from tinygraph.course.grading import Record, able, graded, read
 from tinygraph.course.learner import started
 from tinygraph.course.private import Pack
-from tinygraph.frozen import frozen
-from tinygraph.json_text import to_json
-from tinygraph.sealed import write_json
+from tinygraph.files.sealed import write_json
 
 PATIENCE = 600.0  # seconds that one file may take
 

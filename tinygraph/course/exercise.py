@@ -25,10 +25,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import tinygraph.course.exercises as package
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base.frozen import frozen
+from tinygraph.base.text_file import read_text
 from tinygraph.course import marks
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.frozen import frozen
-from tinygraph.text_file import read_text
 
 _VARIABLE = "TINYGRAPH_EXERCISES"
 Edits = Sequence[tuple[str, str]]

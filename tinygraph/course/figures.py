@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.data import Draws, degrade, digits, super_resolution
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.srcnn_colour import luma
-from tinygraph.shapes import Array
 
 MARGIN = 6  # pixels that SRCNN takes away at each edge
 SRCNN = [f"{name}.{part}" for name in ("conv1", "conv2", "conv3") for part in ("weight", "bias")]

@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tinygraph.base.json_text import to_json
 from tinygraph.course.child import Limits
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.kernel_step import KernelStep
 from tinygraph.course.learner import Learner
-from tinygraph.json_text import to_json
 
 LIMITS = Limits(seconds=60.0)
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.json_files import parse, read_text
+from tinygraph.base.paths import typed
 from tinygraph.course.check import Outcome
 from tinygraph.course.exercise import Exercise, exercises
-from tinygraph.errors import ArgumentError
-from tinygraph.json_files import parse, read_text
-from tinygraph.paths import typed
-from tinygraph.sealed import write_atomically, write_json
+from tinygraph.files.sealed import write_atomically, write_json
 
 _OWN = ".course"
 _README = Path(__file__).with_name("README.md")

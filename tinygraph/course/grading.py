@@ -15,6 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tinygraph
+from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base.frozen import frozen
+from tinygraph.base.json_files import parse, read_text
 from tinygraph.course.check import Outcome, Unusable, check, opened, text_of
 from tinygraph.course.exercise import Exercise, Mistake, exercises
 from tinygraph.course.kernel_step import KernelStep
@@ -22,9 +25,6 @@ from tinygraph.course.learner import Died
 from tinygraph.course.private import Pack
 from tinygraph.course.steps import NOT_BEGUN, Failure
 from tinygraph.course.submissions import Submission, files_of
-from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.frozen import frozen
-from tinygraph.json_files import parse, read_text
 
 WAITING = "not graded yet"  # the error of what was not come to
 _PRINTED = 2000  # characters of what the code prints that are kept

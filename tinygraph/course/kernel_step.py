@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinygraph.base.errors import KernelCompileError
+from tinygraph.base.frozen import frozen
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.goals import RECORDED, missed
@@ -20,9 +22,7 @@ from tinygraph.course.learner import Learner
 from tinygraph.course.likeness import LIKELY, SURE, fingerprint, is_endless, likeness
 from tinygraph.course.picture import picture
 from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Step, answer_of, shown
-from tinygraph.errors import KernelCompileError
-from tinygraph.frozen import frozen
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 from tinygraph.testing.drawing import drawn
 
 if TYPE_CHECKING:

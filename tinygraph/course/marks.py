@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tinygraph.errors import ArgumentError
-from tinygraph.frozen import frozen
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.frozen import frozen
 
 _BEGIN = re.compile(r"(?P<indent>\s*)(?P<sign>#|//) BEGIN SOLUTION (?P<step>\d+): (?P<hint>.+)")
 _END = re.compile(r"\s*(#|//) END SOLUTION")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinygraph.base.frozen import frozen
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.known import recognised
@@ -34,7 +35,6 @@ from tinygraph.course.steps import (
     same_error,
     shown,
 )
-from tinygraph.frozen import frozen
 from tinygraph.testing import memory
 from tinygraph.testing.drawing import drawn
 from tinygraph.testing.gradcheck import check_problems

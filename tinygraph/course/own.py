@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.errors import GraphError
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.learner import Learner
 from tinygraph.course.steps import Odd, Raised, answer_of, module, said
 from tinygraph.cuda import InOut, Out
-from tinygraph.errors import GraphError
 
 
 class Stumbled(GraphError):

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from tinygraph.course.check import Outcome
 from tinygraph.course.learner import Died, Learner
 from tinygraph.course.steps import answer_of
-from tinygraph.sealed import write_atomically
+from tinygraph.files.sealed import write_atomically
 
 
 def write_page(outcome: Outcome, target: Path) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.frozen import frozen
+from tinygraph.base.paths import typed
+from tinygraph.base.text_file import read_text
 from tinygraph.course.exercise import Exercise
-from tinygraph.errors import ArgumentError
-from tinygraph.frozen import frozen
-from tinygraph.paths import typed
-from tinygraph.text_file import read_text
 
 CASES = 24  # of a function; a fourth of it launches of a kernel
 _TEXT = """\

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
+from tinygraph.base.json_files import parse, read_text
+from tinygraph.base.paths import typed
 from tinygraph.course.figures import accuracy, qualities
 from tinygraph.course.folder import CourseFolder
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
-from tinygraph.json_files import parse, read_text
-from tinygraph.paths import typed
-from tinygraph.sealed import write_json
+from tinygraph.files.sealed import write_json
 
 SEALED = Path(".course") / "predictions.json"
 WITHIN = {"dB": 0.02, "share": 0.002}  # what rounding, and another BLAS, may change

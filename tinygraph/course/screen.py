@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
+from tinygraph.base.page_text import printable
 from tinygraph.course.check import Outcome, begun
 from tinygraph.course.steps import Failure
-from tinygraph.show.text import printable
 
 WIDTH, PRINTED = 88, 5
 _CODES = {"bold": "1", "red": "31", "green": "32", "grey": "90"}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.base.frozen import frozen
 from tinygraph.course.child import HANG
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.known import LIKELY, recognised
 from tinygraph.course.learner import Learner
-from tinygraph.frozen import frozen
 from tinygraph.testing.drawing import search
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from io import BytesIO
 from pathlib import Path
 
 import tinygraph
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.json_text import to_json
 from tinygraph.course.exercise import Exercise, exercises
-from tinygraph.errors import ArgumentError
-from tinygraph.json_text import to_json
-from tinygraph.sealed import write_atomically
+from tinygraph.files.sealed import write_atomically
 
 NAME = "tinygraph-nn"
 _KEPT = ("exercise.toml", "text.md", "__init__.py")

@@ -6,9 +6,9 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.frozen import frozen
 from tinygraph.course.exercise import Exercise
-from tinygraph.errors import ArgumentError
-from tinygraph.frozen import frozen
 
 LARGEST = 1 << 20  # bytes of a file; those of the course have some thousands
 _OTHERS = {".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz"}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.course.check import Outcome, check
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.steps import NOT_BEGUN
-from tinygraph.errors import ArgumentError
 
 HINTS = 3
 _GAP = re.compile(r"TODO step (\d+) ")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from tinygraph.errors import ArgumentError
-from tinygraph.saving import BAD_DOCUMENT, packed, unpacked
+from tinygraph.base.errors import ArgumentError
+from tinygraph.files.saving import BAD_DOCUMENT, packed, unpacked
 
 LIMIT = 1 << 28  # bytes of a message
 

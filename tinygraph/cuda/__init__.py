@@ -6,18 +6,18 @@
     scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
     report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
 
-Kernels of ops lie in kernels/; a user's own lie where he likes.
+Kernels of ops lie beside their ops; a user's own lie where he likes.
 """
 
 from typing import TYPE_CHECKING
 
+from tinygraph.base.lazy import lazy
+from tinygraph.cuda.devices import device_count, is_available, set_memory_limit
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.cuda.launch import BoundLaunch, In, InOut, Launch, Out
 from tinygraph.cuda.op_kernels import op_kernel
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
-from tinygraph.device import device_count, is_available, set_memory_limit
-from tinygraph.lazy import lazy
 
 if TYPE_CHECKING:
     from tinygraph.cuda.captured_step import CapturedStep, capture

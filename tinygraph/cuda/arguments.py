@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from tinygraph.base.errors import KernelLaunchError
+from tinygraph.base.incoming import unmasked
 from tinygraph.cuda.launch import MARKS, In, InOut, Out, is_cupy
-from tinygraph.errors import KernelLaunchError
-from tinygraph.incoming import unmasked
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
     from tinygraph.cuda.reading.signature import KernelParameter, Signature
@@ -272,7 +272,7 @@ class ArgumentList:
 
     def _not_an_array(self, parameter: KernelParameter, value: Any) -> NoReturn:
         expected = f"an array of {parameter.dtype} ({parameter.ctype})"
-        if type(value).__module__ == "tinygraph.tensor":
+        if type(value).__module__ == "tinygraph.engine.tensor":
             self._refuse(parameter, expected, "a Tensor", f"pass its array: {parameter.name}.value")
         way_out = f"numpy.array(..., dtype=numpy.{parameter.dtype})"
         if value is None:

@@ -32,14 +32,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tinygraph.base.errors import ArgumentError, GraphError
 from tinygraph.cuda.graph_memory import GraphMemory
 from tinygraph.cuda.pinned import Pinned
-from tinygraph.device import COPIED, Device, get_device
-from tinygraph.errors import ArgumentError, GraphError
-from tinygraph.operators import above
-from tinygraph.random import default_generator
-from tinygraph.running import Runner
-from tinygraph.shapes import Array
+from tinygraph.engine.device import COPIED, Device, get_device
+from tinygraph.engine.operators import above
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.running import Runner
+from tinygraph.engine.spec import Array
 
 Numbers = Callable[[], tuple[float, ...]]
 
@@ -68,6 +68,7 @@ class _Captured(Runner):
     The varying numbers of the graph lie side by side in device memory, copied in one go.
     """
 
+    reads = False
     graph: Any = None
     outputs: Any = None  # what the function returned
     taken: Any = None  # what `fixed` gave when the graph was made

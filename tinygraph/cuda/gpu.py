@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinygraph.base.errors import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK
-from tinygraph.errors import KernelCompileError, KernelLaunchError
+from tinygraph.cuda.machine_code.occupancy import MAX_BLOCK
 
 if TYPE_CHECKING:
     from tinygraph.cuda.launch import BoundLaunch, Launch

@@ -14,17 +14,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tinygraph.base.errors import KernelLaunchError
 from tinygraph.cuda.extents import check_blocks
 from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:
+    from tinygraph.base.paths import AnyPath
     from tinygraph.cuda.arguments import ArgumentList
     from tinygraph.cuda.emulator.findings import Report
     from tinygraph.cuda.emulator.trace import Trace
     from tinygraph.cuda.reading.signature import Signature
-    from tinygraph.paths import AnyPath
 
 Extents = int | Sequence[int]
 
@@ -333,7 +333,7 @@ class Kernel:
         ...     twice.steps(f"{folder}/twice.html", 1, 32, np.ones(32, np.float32)).name
         'twice.html'
         """
-        pages = import_module("tinygraph.show.stepping.kernel.page")  # the one room above this one
+        pages = import_module("tinygraph.cuda.stepping.page")  # the one room above this one
         trace = {"shared": shared, "limit": limit, "timeout": timeout}
         written: Path = pages.kernel_steps(self, path, grid, block, args, blocks, **trace)
         return written
@@ -365,7 +365,7 @@ class Kernel:
             Without NVRTC, or if the kernel does not compile.
         """
         nvrtc = import_module("tinygraph.cuda.nvrtc")
-        place = import_module("tinygraph.paths").as_path("Kernel.build", "folder", folder)
+        place = import_module("tinygraph.base.paths").as_path("Kernel.build", "folder", folder)
         nvrtc.build(self.source, self.name, arch, place)
 
     # ---- the emulator

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.errors import DtypeError
 from tinygraph.cuda.kernel import Kernel
-from tinygraph.cuda.reading.source import KERNELS
-from tinygraph.errors import DtypeError
+from tinygraph.cuda.reading.source import kernel_file
 
 _C_TYPES = {
     "float32": "float",
@@ -28,7 +28,7 @@ _C_TYPES = {
 
 @lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are two macros
 def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
-    """A kernel of an op: an instance of a function in tinygraph/cuda/kernels/<stem>.cu.
+    """A kernel of an op: an instance of a function in <stem>.cu, beside its op.
 
     The same Kernel comes back for the same arguments.
 
@@ -66,4 +66,4 @@ def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Ker
 
 @lru_cache(maxsize=None, typed=True)
 def _instance(stem: str, name: str, **macros: object) -> Kernel:
-    return Kernel(KERNELS / f"{stem}.cu", name, macros)
+    return Kernel(kernel_file(f"{stem}.cu"), name, macros)

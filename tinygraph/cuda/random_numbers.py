@@ -1,10 +1,10 @@
-"""Uniform numbers made by a kernel: the bits of `tinygraph.random.uniform`."""
+"""Uniform numbers made by a kernel: the bits of `tinygraph.engine.random.uniform`."""
 
 from __future__ import annotations
 
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.op_kernels import op_kernel
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _THREADS, _MOST_BLOCKS = 256, 1024
 

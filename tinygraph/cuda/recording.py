@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinygraph.base.frozen import frozen
+from tinygraph.cuda.devices import cupy
 from tinygraph.cuda.launch import In, InOut, Launch, Out
-from tinygraph.device import cupy
-from tinygraph.frozen import frozen
-from tinygraph.running import Around, Bare, Runner
-from tinygraph.shapes import Array
+from tinygraph.engine.running import Around, Bare, Runner
+from tinygraph.engine.spec import Array
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.signature import KernelParameter

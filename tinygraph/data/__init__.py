@@ -8,6 +8,7 @@ A dataset that is downloaded is one file with one function, and one line in regi
 
 from typing import TYPE_CHECKING
 
+from tinygraph.base.lazy import lazy as _lazy
 from tinygraph.data.cache import CacheWarning as CacheWarning
 from tinygraph.data.cache import cached as cached
 from tinygraph.data.cifar10 import cifar10 as cifar10
@@ -46,7 +47,6 @@ from tinygraph.data.transforms import compose as compose
 from tinygraph.data.transforms import degrade as degrade
 from tinygraph.data.transforms import horizontal_flip as horizontal_flip
 from tinygraph.data.transforms import random_crop as random_crop
-from tinygraph.lazy import lazy as _lazy
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy(__name__, {}, "utils.data")

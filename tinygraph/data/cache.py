@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.disk import open_regular, replace_file
+from tinygraph.base.errors import ArgumentError, DatasetError
+from tinygraph.base.free_memory import too_large
+from tinygraph.base.json_files import parse
+from tinygraph.base.json_text import to_json
+from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.dataset import ArrayDataset
-from tinygraph.disk import open_regular, replace_file
-from tinygraph.errors import ArgumentError, DatasetError
-from tinygraph.free_memory import too_large
-from tinygraph.json_files import parse
-from tinygraph.json_text import to_json
-from tinygraph.paths import AnyPath, as_path
 
 FORMAT = 2  # of the file; a cache of another number is made again
 

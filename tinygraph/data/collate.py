@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.incoming import unmasked
 from tinygraph.data.nested import like
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.incoming import unmasked
+from tinygraph.engine.tensor import Tensor, leaf
 from tinygraph.ops import stack
-from tinygraph.tensor import Tensor, leaf
 
 _TEXT = (str, bytes)
 _NUMBER = (bool, int, float, np.generic)

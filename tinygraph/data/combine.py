@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import number, whole
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError
 from tinygraph.data.dataset import (
     SPLIT_STREAM,
     BatchedDataset,
@@ -22,9 +23,8 @@ from tinygraph.data.dataset import (
     samples_at,
 )
 from tinygraph.data.samplers import as_indices, seed_of
-from tinygraph.errors import ArgumentError
-from tinygraph.random import Generator
-from tinygraph.shapes import Array
+from tinygraph.engine.random import Generator
+from tinygraph.engine.spec import Array
 
 
 class Subset(Dataset):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.checks import MAX_WORD, number, whole
+from tinygraph.base.checks import MAX_WORD, number, whole
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.incoming import unmasked
 from tinygraph.data.nested import parts
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.incoming import unmasked
-from tinygraph.random import philox
-from tinygraph.shapes import Array
-from tinygraph.tensor import as_tensor
+from tinygraph.engine.random import philox
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import as_tensor
 
 SPLITS = ("train", "test")
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.incoming import as_numbers, unmasked
 from tinygraph.cuda.pinned import Pinned
 from tinygraph.data.nested import mapped, parts
-from tinygraph.incoming import as_numbers, unmasked
-from tinygraph.tensor import Tensor, leaf
+from tinygraph.engine.tensor import Tensor, leaf
 
 IN_FLIGHT = 2
 

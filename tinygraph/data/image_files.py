@@ -14,9 +14,9 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from tinygraph.base.errors import DatasetError
 from tinygraph.data.files import fault
 from tinygraph.data.images import formats_by_suffix
-from tinygraph.errors import DatasetError
 
 HIDDEN, INSIDE = "hidden", "in folders inside a class"
 CONVERT = "convert them to PNG or JPEG"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.data.files import fault
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 State = tuple[int, int, bytes]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 
 
 def mapped(change: Callable[[Any], Any], batch: Any) -> Any:

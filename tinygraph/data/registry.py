@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tinygraph.checks import one_of
+from tinygraph.base.checks import one_of
+from tinygraph.base.paths import AnyPath
 from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits
 from tinygraph.data.mnist import mnist
-from tinygraph.paths import AnyPath
 
 # name -> function of (split, data_dir, download)
 datasets: dict[str, Callable[[str, AnyPath | None, bool], ArrayDataset]] = {

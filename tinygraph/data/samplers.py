@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.checks import MAX_WORD, alone, whole
+from tinygraph.base.checks import MAX_WORD, alone, whole
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.incoming import unmasked
 from tinygraph.data.dataset import (
     REPLACEMENT_STREAM,
     SHUFFLE_STREAM,
@@ -23,10 +25,8 @@ from tinygraph.data.dataset import (
     at_epoch,
     permutation,
 )
-from tinygraph.errors import ArgumentError
-from tinygraph.incoming import unmasked
-from tinygraph.random import Generator, uniform
-from tinygraph.shapes import Array
+from tinygraph.engine.random import Generator, uniform
+from tinygraph.engine.spec import Array
 
 Self = TypeVar("Self", bound="Sampler")
 

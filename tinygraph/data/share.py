@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
 from tinygraph.data.nested import like
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 
 
 class Rows(NamedTuple):

@@ -20,11 +20,11 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.checks import one_of
+from tinygraph.base.checks import one_of
+from tinygraph.base.paths import AnyPath
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels
-from tinygraph.paths import AnyPath
 
 
 class PublishedPictures(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import MAX_WORD, whole
+from tinygraph.base.checks import MAX_WORD, whole
+from tinygraph.base.errors import ShapeError
+from tinygraph.base.incoming import unmasked
 from tinygraph.data.combine import each_sample
 from tinygraph.data.dataset import BatchedDataset, at_epoch, chosen
 from tinygraph.data.draws import Draws
-from tinygraph.errors import ShapeError
-from tinygraph.incoming import unmasked
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 
 class TransformedDataset(BatchedDataset):

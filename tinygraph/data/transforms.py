@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import number, whole
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.data.draws import Draws
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
-from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 
 @dataclass(frozen=True)

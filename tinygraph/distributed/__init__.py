@@ -15,6 +15,7 @@ but for the layer in it, which is loaded when it is first used.
 
 from typing import TYPE_CHECKING
 
+from tinygraph.base.lazy import lazy as _lazy
 from tinygraph.distributed import functions as functions
 from tinygraph.distributed.collectives import all_gather as all_gather
 from tinygraph.distributed.collectives import all_gather_object as all_gather_object
@@ -46,7 +47,6 @@ from tinygraph.distributed.joined import world as world
 from tinygraph.distributed.joined import world_size as world_size
 from tinygraph.distributed.split import owner_of as owner_of
 from tinygraph.distributed.world import World as World
-from tinygraph.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from tinygraph.distributed.linear import Linear as Linear

@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.base.errors import DeviceError, ShapeError
+from tinygraph.base.frozen import frozen
 from tinygraph.distributed import collectives
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import TreeSum
-from tinygraph.errors import DeviceError, ShapeError
-from tinygraph.frozen import frozen
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Needs, Op
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array, Shape, Spec
 
 Counts = tuple[int, ...]  # one for each rank
 

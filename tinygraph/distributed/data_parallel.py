@@ -26,19 +26,19 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import ArgumentError, DeviceError
+from tinygraph.base.threads import one_blas_thread
 from tinygraph.data.share import Rows
 from tinygraph.distributed.flat import Flat
 from tinygraph.distributed.head import Found, Head, Returned
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.overlap import Overlap, buckets_of
 from tinygraph.distributed.shards import Part, Shard, parts_of, require_few, rows_of
-from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim.members import listed
-from tinygraph.random import default_generator
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
-from tinygraph.threads import one_blas_thread
 
 
 @runtime_checkable

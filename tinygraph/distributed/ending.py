@@ -27,8 +27,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from tinygraph.base.streams import flush
 from tinygraph.distributed.world import World
-from tinygraph.streams import flush
 
 _OTHERS, _EACH, _AT_MOST = 1.0, 0.5, 5.0  # seconds, by rank, for the ranks before to speak
 _INNOCENT = 10.0  # for a rank that is known to have failed

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tinygraph.base.errors import DistributedError
+from tinygraph.base.streams import say
 from tinygraph.distributed.ending import end, wait_turn
 from tinygraph.distributed.joined import world
-from tinygraph.errors import DistributedError
-from tinygraph.shapes import Array
-from tinygraph.streams import say
+from tinygraph.engine.spec import Array
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import Device
 from tinygraph.distributed.shards import Part
 from tinygraph.distributed.tree_sum import Node, TreeSum, nodes_of, share
 from tinygraph.distributed.world import Handle, World
-from tinygraph.ops.arithmetic import times
+from tinygraph.engine.device import Device
+from tinygraph.ops.elementwise.arithmetic import times
 from tinygraph.plan.buffers import ALIGNMENT, Lent
 from tinygraph.plan.leaf_gradients import added
 

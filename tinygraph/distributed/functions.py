@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import one_of
+from tinygraph.base.checks import one_of
+from tinygraph.base.errors import ShapeError
 from tinygraph.distributed import collectives
 from tinygraph.distributed.collective_ops import (
     NOTHING_BEFORE,
@@ -49,10 +50,9 @@ from tinygraph.distributed.collective_ops import (
 )
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import share
-from tinygraph.errors import ShapeError
-from tinygraph.running import here
-from tinygraph.shapes import Shape
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Shape
+from tinygraph.engine.tensor import Operand, Tensor
 
 
 def all_gather(x: Operand) -> Tensor:

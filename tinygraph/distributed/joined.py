@@ -9,10 +9,10 @@ import os
 import re
 from typing import NoReturn
 
+from tinygraph.base.errors import ArgumentError, DistributedError, install
 from tinygraph.distributed.mpi import Mpi
 from tinygraph.distributed.nccl import Nccl
 from tinygraph.distributed.world import World
-from tinygraph.errors import ArgumentError, DistributedError, install
 
 # What tells a process its rank: MPICH and Intel MPI, PMIx, Open MPI.  Slurm's own variable is none
 # of them: it is also there in a job that starts one process.

@@ -27,16 +27,24 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.errors import DeviceError
+from tinygraph.cuda.devices import CudaDevice, cupy
 from tinygraph.cuda.launch import is_cupy
-from tinygraph.device import CudaDevice, cupy, get_device
 from tinygraph.distributed.mpi import Mpi, copied, header_of, is_on_gpu, shape_and_dtype
 from tinygraph.distributed.tree_sum import share
 from tinygraph.distributed.world import Handle
-from tinygraph.errors import DeviceError
-from tinygraph.memory import eager_memory
-from tinygraph.ops.arithmetic import Add, Arithmetic, Div, Maximum, Minimum, Mul
-from tinygraph.running import here
-from tinygraph.shapes import Array
+from tinygraph.engine.device import get_device
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array
+from tinygraph.ops.elementwise.arithmetic import (
+    Add,
+    Arithmetic,
+    Div,
+    Maximum,
+    Minimum,
+    Mul,
+)
 
 _OPS: dict[Any, Arithmetic] = {op.function: op for op in (Add(), Mul(), Maximum(), Minimum())}
 _NOTHING = np.empty(0, np.uint8)

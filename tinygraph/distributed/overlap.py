@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tinygraph.base.errors import GraphError
 from tinygraph.distributed.flat import Flat
 from tinygraph.distributed.shards import Part
 from tinygraph.distributed.world import World
-from tinygraph.errors import GraphError
 
 
 def buckets_of(leaves: Sequence[Any], nbytes: float) -> list[list[Any]]:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.base.errors import ArgumentError, GraphError
 from tinygraph.distributed.tree_sum import share
-from tinygraph.errors import ArgumentError, GraphError
-from tinygraph.parameter import Buffer, Parameter
-from tinygraph.running import Runner
+from tinygraph.engine.parameter import Buffer, Parameter
+from tinygraph.engine.running import Runner
 
 MOST_EMPTY = 1024  # shards, where a batch has fewer samples
 
@@ -103,7 +103,7 @@ class Shard(Runner):
         self.first_sample, self.weight = before + part.first, part.weight  # of more than a batch
         self.samples = part.stop - part.first
         arrays = [getattr(each, "value", each) for each in batch]
-        self._arrays = [each for each in arrays if isinstance(each, np.ndarray)]
+        self._arrays = [each for each in arrays if hasattr(each, "strides")]
         self._created: list[Any] = []
         self._running: Any = None  # the node whose body runs
         self.leaves, self.of_ranks, self.completed = leaves, of_ranks, completed
@@ -141,10 +141,7 @@ class Shard(Runner):
         return perhaps
 
     def _is_of_batch(self, x: Any) -> bool:
-        array = x.value
-        return isinstance(array, np.ndarray) and any(
-            np.may_share_memory(array, other) for other in self._arrays
-        )
+        return any(_share_memory(x.value, other) for other in self._arrays)
 
     def complete(self, leaf: Any) -> None:
         """A leaf has its gradient: one that nobody adds up over the shards would be wrong."""
@@ -162,3 +159,18 @@ class Shard(Runner):
         """Not here: a gradient is only that of a shard."""
         way_out = "call optimizer.step() after the function, with the gradients of the batch"
         raise GraphError("data_parallel", "fn", "gradients, and no update", "an update", way_out)
+
+
+def _share_memory(x: Any, y: Any) -> bool:
+    """Whether two arrays of one device may lie in the same memory."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return type(x) is type(y) and np.may_share_memory(x, y)
+    (x_first, x_size), (y_first, y_size) = _extent(x), _extent(y)
+    return x_first < y_first + y_size and y_first < x_first + x_size
+
+
+def _extent(x: Any) -> tuple[int, int]:
+    """Where an array on a GPU begins, and how many bytes it spans."""
+    steps = zip(x.shape, x.strides, strict=True)
+    span = sum((n - 1) * abs(step) for n, step in steps) + x.itemsize if x.size else 0
+    return x.__cuda_array_interface__["data"][0], span

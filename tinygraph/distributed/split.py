@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import share
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array, Shape
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array, Shape
 
 
 def owner_of(index: int, total: int, ranks: int | None = None) -> int:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tinygraph.base.variables import seconds_of
 from tinygraph.distributed.ending import end, wait_turn
 from tinygraph.distributed.notes import Notes
 from tinygraph.distributed.world import World
-from tinygraph.variables import seconds_of
 
 _FIRST = 10  # collectives, before which nothing is usual: what is compiled or read takes long once
 _MOST, _LEAST, _TIMES = 600.0, 20.0, 20.0

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
-from tinygraph.shapes import Array
-from tinygraph.streams import flush
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.streams import flush
+from tinygraph.engine.spec import Array
 
 _NOTHING = nullcontext()
 

@@ -6,7 +6,9 @@ Read module.py first.  A new layer goes into the file of its family, with one li
 import sys
 from typing import TYPE_CHECKING
 
-from tinygraph.lazy import lazy as _lazy
+from tinygraph.base.lazy import lazy as _lazy
+from tinygraph.engine.parameter import Buffer as Buffer
+from tinygraph.engine.parameter import Parameter as Parameter
 from tinygraph.nn import functional as functional
 from tinygraph.nn import init as init
 from tinygraph.nn import vectors as vectors
@@ -88,15 +90,15 @@ from tinygraph.nn.resizing import UpsamplingNearest2d as UpsamplingNearest2d
 from tinygraph.nn.resizing import ZeroPad2d as ZeroPad2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
-from tinygraph.nn.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 from tinygraph.nn.transformer import TransformerDecoder as TransformerDecoder
 from tinygraph.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from tinygraph.nn.transformer import TransformerEncoder as TransformerEncoder
 from tinygraph.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
-from tinygraph.parameter import Buffer as Buffer
-from tinygraph.parameter import Parameter as Parameter
 
 sys.modules[f"{__name__}.utils"] = utils = vectors  # for `from tinygraph.nn.utils import ...`
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = _lazy(__name__, {}, "nn")
+if TYPE_CHECKING:
+    from tinygraph.distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
+else:
+    _HOMES = {"SyncBatchNorm": "tinygraph.distributed.sync_batch_norm"}
+    __getattr__, __dir__ = _lazy(__name__, _HOMES, "nn")

@@ -7,23 +7,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number, one_of, whole
+from tinygraph.base.checks import number, one_of, whole
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.elu import celu, elu, selu
-from tinygraph.ops.gelu import gelu
-from tinygraph.ops.glu import glu
-from tinygraph.ops.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
-from tinygraph.ops.leaky_relu import leaky_relu
-from tinygraph.ops.prelu import prelu
-from tinygraph.ops.relu import relu
-from tinygraph.ops.shared.spelling import spelled
-from tinygraph.ops.sigmoid import sigmoid
-from tinygraph.ops.smooth_activations import logsigmoid, mish, silu, softsign
-from tinygraph.ops.softmax import log_softmax, softmax
-from tinygraph.ops.softplus import softplus
-from tinygraph.ops.tanh import tanh
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.common.spelling import spelled
+from tinygraph.ops.elementwise.elu import celu, elu, selu
+from tinygraph.ops.elementwise.gelu import gelu
+from tinygraph.ops.elementwise.glu import glu
+from tinygraph.ops.elementwise.hard_activations import (
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    relu6,
+)
+from tinygraph.ops.elementwise.leaky_relu import leaky_relu
+from tinygraph.ops.elementwise.prelu import prelu
+from tinygraph.ops.elementwise.relu import relu
+from tinygraph.ops.elementwise.sigmoid import sigmoid
+from tinygraph.ops.elementwise.smooth_activations import (
+    logsigmoid,
+    mish,
+    silu,
+    softsign,
+)
+from tinygraph.ops.elementwise.softplus import softplus
+from tinygraph.ops.elementwise.tanh import tanh
+from tinygraph.ops.reductions.softmax import log_softmax, softmax
 
 
 class Identity(Module):

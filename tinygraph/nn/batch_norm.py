@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number, whole
-from tinygraph.errors import ShapeError
-from tinygraph.memory import eager_memory
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ShapeError
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.operators import above
+from tinygraph.engine.parameter import Buffer, Parameter
+from tinygraph.engine.running import here
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
-from tinygraph.operators import above
-from tinygraph.ops.batch_norm import batch_norm
-from tinygraph.parameter import Buffer, Parameter
-from tinygraph.running import here
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.normalization.batch_norm import batch_norm
 
 SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
 

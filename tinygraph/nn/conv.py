@@ -7,19 +7,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import one_of, whole
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.checks import one_of, whole
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Pair, Shape, integers
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
-from tinygraph.ops.conv2d import conv1d, conv2d
-from tinygraph.ops.conv_transpose2d import conv_transpose1d, conv_transpose2d
-from tinygraph.ops.pad import pad
-from tinygraph.ops.shared.sequences import along
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Pair, Shape, integers, padding_2d, pair, windows
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.common.arguments import padding_2d, pair
+from tinygraph.ops.shaping.pad import pad
+from tinygraph.ops.windows.conv2d import conv1d, conv2d
+from tinygraph.ops.windows.conv_transpose2d import conv_transpose1d, conv_transpose2d
+from tinygraph.ops.windows.sequences import along
+from tinygraph.ops.windows.sliding import windows
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.errors import ShapeError
-from tinygraph.shapes import Pair, Shape, windows
+from tinygraph.base.errors import ShapeError
+from tinygraph.engine.spec import Pair, Shape
+from tinygraph.ops.windows.sliding import windows
 
 
 def require_covered(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tinygraph.checks import number
+from tinygraph.base.checks import number
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.cosine_similarity import cosine_similarity
-from tinygraph.ops.shared.spelling import spelled
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.common.spelling import spelled
+from tinygraph.ops.products.cosine_similarity import cosine_similarity
 
 
 class CosineSimilarity(Module):

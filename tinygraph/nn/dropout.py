@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tinygraph.checks import number
+from tinygraph.base.checks import number
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.dropout import dropout
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.elementwise.dropout import dropout
 
 
 class Dropout(Module):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.init import normal_
 from tinygraph.nn.module import Module
-from tinygraph.ops.embedding import embedding
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.shaping.embedding import embedding
 
 
 class Embedding(Module):

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tinygraph.ops as ops
-from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.lazy import lazy
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.base.lazy import lazy
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py
-from tinygraph.tensor import Operand, Tensor, as_tensor
 
 if not TYPE_CHECKING:
     __getattr__, _ = lazy(__name__, {}, "nn.functional")

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tinygraph.checks import number, one_of
-from tinygraph.copies import refuse_read_only
-from tinygraph.errors import ArgumentError, DeviceError, DtypeError, ShapeError
-from tinygraph.free_memory import too_large
-from tinygraph.incoming import unmasked
-from tinygraph.lazy import lazy
-from tinygraph.random import Generator, default_generator, uniform
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.base.checks import number, one_of
+from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+from tinygraph.base.free_memory import too_large
+from tinygraph.base.incoming import unmasked
+from tinygraph.base.lazy import lazy
+from tinygraph.engine.copies import refuse_read_only
+from tinygraph.engine.random import Generator, default_generator, uniform
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 
 T = TypeVar("T", bound=Tensor)
 
@@ -64,7 +64,7 @@ def uniform_(tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | N
         float32 or float64; its array is overwritten.
     a, b : float
         The bounds.
-    generator : tinygraph.random.Generator, optional
+    generator : tinygraph.engine.random.Generator, optional
         The one that `manual_seed` seeds where it is not given.
 
     Returns
@@ -155,7 +155,7 @@ def kaiming_uniform_(
         Keep the variance of the forward or of the backward pass.
     nonlinearity : str
         What follows: "leaky_relu", "relu", "linear", "tanh", ...
-    generator : tinygraph.random.Generator, optional
+    generator : tinygraph.engine.random.Generator, optional
 
     Returns
     -------
@@ -251,7 +251,7 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
         raise ArgumentError(
             op,
             "generator",
-            "a tinygraph.random.Generator",
+            "a tinygraph.engine.random.Generator",
             type(generator).__name__,
             "tg.Generator(seed=1)",
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.device import CPU, Device
-from tinygraph.parameter import Buffer, Parameter
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.parameter import Buffer, Parameter
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 
 
 def as_inputs(module: Any, *given: Operand) -> list[Tensor]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Tensor
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
-from tinygraph.ops.linear import linear
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Tensor
+from tinygraph.ops.products.linear import linear
 
 
 class Linear(Module):

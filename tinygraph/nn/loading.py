@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import CheckpointError, nearest
-from tinygraph.incoming import unmasked
-from tinygraph.parameter import Kept
-from tinygraph.shapes import Array
+from tinygraph.base.errors import CheckpointError, nearest
+from tinygraph.base.incoming import unmasked
+from tinygraph.engine.parameter import Kept
+from tinygraph.engine.spec import Array
 
 
 class IncompatibleKeys(NamedTuple):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.checks import number, one_of
+from tinygraph.base.checks import number, one_of
+from tinygraph.engine.parameter import Buffer
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
-from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
-from tinygraph.ops.cross_entropy import cross_entropy
-from tinygraph.ops.half_squared_error import half_squared_error
-from tinygraph.ops.huber_loss import huber_loss, smooth_l1_loss
-from tinygraph.ops.kl_div import kl_div
-from tinygraph.ops.l1_loss import l1_loss
-from tinygraph.ops.mse_loss import mse_loss
-from tinygraph.ops.nll_loss import nll_loss
-from tinygraph.ops.shared.losses import REDUCTIONS
-from tinygraph.parameter import Buffer
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.losses.binary_cross_entropy import binary_cross_entropy
+from tinygraph.ops.losses.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
+from tinygraph.ops.losses.cross_entropy import cross_entropy
+from tinygraph.ops.losses.half_squared_error import half_squared_error
+from tinygraph.ops.losses.huber_loss import huber_loss, smooth_l1_loss
+from tinygraph.ops.losses.kl_div import kl_div
+from tinygraph.ops.losses.l1_loss import l1_loss
+from tinygraph.ops.losses.losses import REDUCTIONS
+from tinygraph.ops.losses.mse_loss import mse_loss
+from tinygraph.ops.losses.nll_loss import nll_loss
 
 
 class Loss(Module):

@@ -19,18 +19,19 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError
-from tinygraph.hooks import Handle, call_with_hooks
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.wrapping import around
+from tinygraph.engine.device import get_device
+from tinygraph.engine.hooks import Handle
+from tinygraph.engine.parameter import Buffer, Parameter
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine.tensor import Tensor
+from tinygraph.engine.writes import Writes
+from tinygraph.nn.hooks import call_with_hooks
 from tinygraph.nn.loading import IncompatibleKeys, fitting
 from tinygraph.nn.summary import summarize
 from tinygraph.nn.tree import Tree
-from tinygraph.parameter import Buffer, Parameter
-from tinygraph.running import here
-from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor
-from tinygraph.wrapping import around
-from tinygraph.writes import Writes
 
 M = TypeVar("M", bound="Module")
 T = TypeVar("T", bound=Tensor)

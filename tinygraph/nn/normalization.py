@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number, whole
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
-from tinygraph.ops.group_norm import group_norm, instance_norm
-from tinygraph.ops.layer_norm import layer_norm
-from tinygraph.ops.rms_norm import rms_norm
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.normalization.group_norm import group_norm, instance_norm
+from tinygraph.ops.normalization.layer_norm import layer_norm
+from tinygraph.ops.normalization.rms_norm import rms_norm
 
 
 class LayerNorm(Module):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.spec import Pair
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
-from tinygraph.ops.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
-from tinygraph.ops.avg_pool2d import avg_pool1d, avg_pool2d
-from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
-from tinygraph.ops.max_pool2d import max_pool1d, max_pool2d
-from tinygraph.shapes import Pair, padding_2d, pair
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.common.arguments import padding_2d, pair
+from tinygraph.ops.windows.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
+from tinygraph.ops.windows.avg_pool2d import avg_pool1d, avg_pool2d
+from tinygraph.ops.windows.global_avg_pool2d import global_avg_pool2d
+from tinygraph.ops.windows.max_pool2d import max_pool1d, max_pool2d
 
 
 class Pool2d(Module):

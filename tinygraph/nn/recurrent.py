@@ -16,21 +16,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number, one_of, whole
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.checks import number, one_of, whole
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
 from tinygraph.nn.init import uniform_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
-from tinygraph.ops.concatenate import concatenate, stack
-from tinygraph.ops.dropout import dropout
-from tinygraph.ops.getitem import getitem
-from tinygraph.ops.gru_layer import gru_layer
-from tinygraph.ops.linear import linear
-from tinygraph.ops.lstm_layer import lstm_layer
-from tinygraph.ops.rnn_layer import rnn_layer
-from tinygraph.ops.transpose import transpose
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
+from tinygraph.ops.elementwise.dropout import dropout
+from tinygraph.ops.products.linear import linear
+from tinygraph.ops.recurrent.gru_layer import gru_layer
+from tinygraph.ops.recurrent.lstm_layer import lstm_layer
+from tinygraph.ops.recurrent.rnn_layer import rnn_layer
+from tinygraph.ops.shaping.concatenate import concatenate, stack
+from tinygraph.ops.shaping.getitem import getitem
+from tinygraph.ops.shaping.transpose import transpose
 
 BACKWARDS = slice(None, None, -1)
 UNPROJECTED = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.spec import integers
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.interpolate import interpolate
-from tinygraph.ops.pad import pad
-from tinygraph.shapes import integers
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.shaping.pad import pad
+from tinygraph.ops.windows.interpolate import interpolate
 
 
 class Upsample(Module):

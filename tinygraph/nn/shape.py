@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.spec import Shape
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.nn.module import Module
-from tinygraph.ops.reshape import as_shape, flatten, reshape
-from tinygraph.shapes import Shape
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.shaping.reshape import as_shape, flatten, reshape
 
 
 class Flatten(Module):

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.parameter import Kept, Parameter
-from tinygraph.running import Runner, no_grad
-from tinygraph.shapes import Shape
-from tinygraph.tensor import Tensor
-from tinygraph.text_table import aligned
+from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base.text_table import aligned
+from tinygraph.engine.parameter import Kept, Parameter
+from tinygraph.engine.running import Runner, no_grad
+from tinygraph.engine.spec import Shape
+from tinygraph.engine.tensor import Tensor
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
 

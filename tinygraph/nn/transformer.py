@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import one_of, whole
+from tinygraph.base.checks import one_of, whole
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.nn.attention import MultiheadAttention
 from tinygraph.nn.containers import ModuleList
 from tinygraph.nn.dropout import Dropout
@@ -27,9 +28,8 @@ from tinygraph.nn.inputs import as_input, as_inputs
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.nn.normalization import LayerNorm
-from tinygraph.ops.gelu import gelu
-from tinygraph.ops.relu import relu
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.elementwise.gelu import gelu
+from tinygraph.ops.elementwise.relu import relu
 
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {"relu": relu, "gelu": gelu}
 

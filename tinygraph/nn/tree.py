@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.parameter import Buffer, Kept, Parameter
-from tinygraph.tensor import Tensor
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.engine.parameter import Buffer, Kept, Parameter
+from tinygraph.engine.tensor import Tensor
 
 M = TypeVar("M", bound="Tree")
 T = TypeVar("T", bound=Tensor)

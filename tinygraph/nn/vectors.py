@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tinygraph.errors import ShapeError
-from tinygraph.lazy import lazy
-from tinygraph.ops.concatenate import concatenate
-from tinygraph.ops.reshape import reshape
+from tinygraph.base.errors import ShapeError
+from tinygraph.base.lazy import lazy
+from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.shaping.concatenate import concatenate
+from tinygraph.ops.shaping.reshape import reshape
 from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
 from tinygraph.optim.members import listed, tensors
-from tinygraph.tensor import Operand, Tensor, as_tensor
 
 clip_grad_norm_, clip_grad_value_ = clip_grad_norm, clip_grad_value
 

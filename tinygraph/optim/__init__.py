@@ -5,7 +5,7 @@ A new one is a file of its own, with one line here.
 
 from typing import TYPE_CHECKING
 
-from tinygraph.lazy import lazy as _lazy
+from tinygraph.base.lazy import lazy as _lazy
 from tinygraph.optim import lr_scheduler as lr_scheduler
 from tinygraph.optim.adadelta import Adadelta as Adadelta
 from tinygraph.optim.adagrad import Adagrad as Adagrad

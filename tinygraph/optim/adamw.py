@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
 from tinygraph.optim.options import Options
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
 
 
 class AdamW(Adam):

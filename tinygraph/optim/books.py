@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number
-from tinygraph.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.incoming import unmasked
+from tinygraph.base.checks import number
+from tinygraph.base.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.base.incoming import unmasked
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
 from tinygraph.optim.members import Group, plain, read_groups
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
 
 
 class Books:

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import number
-from tinygraph.copies import writable
+from tinygraph.base.checks import number
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cuda import Kernel, Out
-from tinygraph.cuda.reading.source import KERNELS
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.launch import THREADS
-from tinygraph.ops.shared.totals import sum_over
+from tinygraph.cuda.reading.source import kernel_file
+from tinygraph.engine.copies import writable
+from tinygraph.engine.device import Device
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
+from tinygraph.ops.common.launch import THREADS
+from tinygraph.ops.common.totals import sum_over
 from tinygraph.optim.members import tensors
 from tinygraph.optim.parts import blocks_of, by_launches, launch
-from tinygraph.running import here
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 
 
 def clip_grad_norm(
@@ -256,7 +256,7 @@ def _each(
 @cache
 def _finish(function: str) -> Kernel:
     """A kernel that puts partial results together; they are doubles, whatever the gradients are."""
-    return Kernel(KERNELS / "clipping.cu", function)
+    return Kernel(kernel_file("clipping.cu"), function)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents

@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tinygraph.checks import number, whole
-from tinygraph.errors import ArgumentError
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.schedules import Schedule
 

@@ -17,11 +17,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.options import Options, hyper_parameters
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
 
 
 class Lion(Optimizer):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tinygraph.lazy import lazy as _lazy
+from tinygraph.base.lazy import lazy as _lazy
 from tinygraph.optim.chains import LinearWarmup as LinearWarmup
 from tinygraph.optim.chains import SequentialLR as SequentialLR
 from tinygraph.optim.decays import ConstantLR as ConstantLR

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.parameter import Parameter
-from tinygraph.tensor import Tensor
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Tensor
 
 Group = dict[str, Any]
 Pairs = list[tuple["str | None", Parameter]]

@@ -35,19 +35,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.copies import writable
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.base.errors import ArgumentError, DeviceError
+from tinygraph.engine.copies import writable
+from tinygraph.engine.device import Device
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array
+from tinygraph.engine.writes import Writes
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group, read_groups
 from tinygraph.optim.operations import counted
 from tinygraph.optim.options import negated
 from tinygraph.optim.parts import Part, by_launches, launch
 from tinygraph.optim.scratch import Scratch
-from tinygraph.parameter import Parameter
-from tinygraph.running import here
-from tinygraph.shapes import Array
-from tinygraph.writes import Writes
 
 
 class _Work(NamedTuple):

@@ -14,11 +14,11 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.memory import eager_memory
-from tinygraph.ops.elementwise import Neg
-from tinygraph.shapes import Array
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.engine.device import Device
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.spec import Array
+from tinygraph.ops.elementwise.elementwise import Neg
 
 
 class Options(TypedDict, total=False):

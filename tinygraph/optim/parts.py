@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.device import Device
-from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
+from tinygraph.engine.device import Device
+from tinygraph.engine.spec import Array
+from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS
 from tinygraph.optim.members import Group
-from tinygraph.shapes import Array
 
 PARTS = (8, 32)  # as many as an instance of a kernel takes: PARTS of parameters.cuh
 OF_A_BLOCK = 4096  # elements; the same number stands in parameters.cuh

@@ -18,10 +18,10 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
-from tinygraph.checks import number, one_of, whole
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.checks import number, one_of, whole
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.engine.running import here
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.running import here
 
 
 class Schedule:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
 
 
 class Scratch:

@@ -13,14 +13,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import Device
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.optim.parts import Part
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
 
 
 class SGD(Optimizer):

@@ -8,7 +8,7 @@ that is there, to be read and run.
 
 from typing import TYPE_CHECKING
 
-from tinygraph.lazy import lazy
+from tinygraph.base.lazy import lazy
 
 if TYPE_CHECKING:
     from tinygraph.plan.compiled import CompiledFunction, compile

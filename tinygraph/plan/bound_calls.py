@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.engine.spec import Array
 from tinygraph.plan.buffers import KeptMemory, owner
-from tinygraph.shapes import Array
 
 BoundCall = partial[Any]
 Body = Callable[..., Any]

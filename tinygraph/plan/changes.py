@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.tracing import Backward, Deed, Trace
-from tinygraph.tensor import Tensor
 
 WAY_OUT = "Way out: pass what it depends on as an argument, numbers as arrays"
 

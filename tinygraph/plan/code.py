@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tinygraph.device import CPU, Device
-from tinygraph.errors import GraphError
-from tinygraph.op import Op
-from tinygraph.shapes import Spec
-from tinygraph.tensor import Tensor
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Spec
+from tinygraph.engine.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,12 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
-from tinygraph.checks import one_of, whole
-from tinygraph.device import CPU, Device
-from tinygraph.errors import ArgumentError, PlanWarning
+from tinygraph.base.checks import one_of, whole
+from tinygraph.base.errors import ArgumentError, PlanWarning
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Spec
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.changes import Account
 from tinygraph.plan.fast import NoNumba
 from tinygraph.plan.readings import Readings, Unrepeatable
@@ -25,9 +28,6 @@ from tinygraph.plan.structure import put_together, take_apart
 from tinygraph.plan.table import describe
 from tinygraph.plan.tracing import Elsewhere, Refused, Trace
 from tinygraph.plan.tuning import Tuning
-from tinygraph.running import here
-from tinygraph.shapes import Spec
-from tinygraph.tensor import Tensor
 
 MOST_PLANS = 16  # of one function; those used least are dropped first
 MOST_OF_A_KIND = 4  # of these for the same kind of arguments
@@ -182,7 +182,7 @@ class CompiledFunction:
                 if any(x.grad is not None for x in recorded.unsure):
                     # Now it can be told whether the function removes these gradients itself.
                     recorded = self._record_again(recorded, _Arguments(key, args, options, given))
-                elif recorded.due or recorded.calls & (recorded.calls - 1) == 0:
+                elif (recorded.due or recorded.calls & (recorded.calls - 1) == 0) and top.reads:
                     recorded = self._look_again(recorded, _Arguments(key, args, options, given))
             elif recorded.once:
                 recorded = self._record(_Arguments(key, args, options, given))

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Shape, Spec
 from tinygraph.plan.block_program import BlockProgram, Value, Writer
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_tape import Tape, is_costly, tape_of
-from tinygraph.shapes import Array, Shape, Spec
 
 
 class ElementwiseChain(Op):

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.op import Op
-from tinygraph.ops.arithmetic import Arithmetic
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Array
+from tinygraph.ops.elementwise.arithmetic import Arithmetic
+from tinygraph.ops.elementwise.unary import Unary
 from tinygraph.plan.block_program import Value, Writer
 from tinygraph.plan.bound_calls import Binder, BoundCall, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams, owner
-from tinygraph.shapes import Array
 
 # Longer than reading a result from memory.
 COSTLY = (np.exp, np.expm1, np.log, np.log1p, np.log2, np.tanh, np.sin, np.cos)

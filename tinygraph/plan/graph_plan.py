@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tinygraph.device import Device
-from tinygraph.errors import GraphError
-from tinygraph.feeds import fed
-from tinygraph.graph import Graph
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.device import Device
+from tinygraph.engine.feeds import fed
+from tinygraph.engine.graph import Graph
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
 from tinygraph.plan.table import describe
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 
 
 class GraphPlan:

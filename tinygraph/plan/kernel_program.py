@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tinygraph.memory import Memory
-from tinygraph.op import Op
-from tinygraph.ops.arithmetic import Add
+from tinygraph.base.precision import get_float32_matmul_precision
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array, Shape
+from tinygraph.ops.elementwise.arithmetic import Add
 from tinygraph.plan.buffers import KeptMemory, Lifetimes
 from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program
-from tinygraph.precision import get_float32_matmul_precision
-from tinygraph.running import here
-from tinygraph.shapes import Array, Shape
 
 
 class KernelMemory(KeptMemory):

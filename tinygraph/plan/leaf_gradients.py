@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.memory import eager_memory
-from tinygraph.ops.arithmetic import Add
+from tinygraph.engine.device import Device
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array
+from tinygraph.ops.elementwise.arithmetic import Add
 from tinygraph.plan.buffers import Lent
 from tinygraph.plan.code import Code
-from tinygraph.running import here
-from tinygraph.shapes import Array
 
 COPIED_BYTES = 64 << 10  # a copy of so many takes less than the body of an op
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array, Spec
 from tinygraph.plan.buffers import (
     Arena,
     KeptMemory,
@@ -27,8 +29,6 @@ from tinygraph.plan.buffers import (
 )
 from tinygraph.plan.code import Code
 from tinygraph.plan.leaf_gradients import Totals
-from tinygraph.running import here
-from tinygraph.shapes import Array, Spec
 
 Call = Callable[[], Any]
 

@@ -40,6 +40,7 @@ from weakref import ref
 
 import numpy as np
 
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.bytecode import Chain, chains_of
 from tinygraph.plan.side_effects import (
     MISSING,
@@ -53,7 +54,6 @@ from tinygraph.plan.side_effects import (
     same,
 )
 from tinygraph.plan.tracing import Deed, Refused
-from tinygraph.tensor import Tensor
 
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tinygraph.device import CPU, Device
-from tinygraph.hooks import hooked, through_hooks
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.hooks import through_hooks
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.nn.hooks import hooked
 from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import with_compiled_bodies
@@ -26,9 +30,6 @@ from tinygraph.plan.side_effects import Change, other_changes
 from tinygraph.plan.structure import fill, places_of
 from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
-from tinygraph.running import here
-from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor, leaf
 
 
 @dataclass(eq=False)

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
+from tinygraph.engine.running import here
+from tinygraph.engine.spec import Array
 from tinygraph.plan.bound_calls import Binder
 from tinygraph.plan.buffers import KeptMemory
 from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.leaf_gradients import COPIED_BYTES
 from tinygraph.plan.program import Call, Program
-from tinygraph.running import here
-from tinygraph.shapes import Array
 
 MOST_TIMES = 8  # that calls are taken down: where arrays change all the time it is of no use
 

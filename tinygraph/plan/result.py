@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.errors import GraphError
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine.tensor import Tensor, leaf
 from tinygraph.plan.runner import Plan
-from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor, leaf
 
 
 class FromPlan(Op):

@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.operators import above
+from tinygraph.base.threads import cores, one_blas_thread, pool
+from tinygraph.engine.operators import above
+from tinygraph.engine.running import here, inherit
+from tinygraph.engine.spec import Array, Spec
 from tinygraph.plan.buffers import Arena, Streams
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
@@ -24,9 +27,6 @@ from tinygraph.plan.leaf_gradients import LeafGradients, Totals
 from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
 from tinygraph.plan.tiles import Cut, divisor, find_cut, tile_size, worth_cutting
-from tinygraph.running import here, inherit
-from tinygraph.shapes import Array, Spec
-from tinygraph.threads import cores, one_blas_thread, pool
 
 
 class TileWorker:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.tensor import Tensor
+from tinygraph.engine.tensor import Tensor
 
 MISSING: Any = object()
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, Enum)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.incoming import unmasked
+from tinygraph.base.incoming import unmasked
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.tracing import Deed, Refused, Trace, Unread
-from tinygraph.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from tinygraph.base.text_table import aligned
 from tinygraph.plan.code import Instruction
 from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.runner import Plan
-from tinygraph.text_table import aligned
 
 
 def describe(plan: Plan) -> str:

@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tinygraph.ops.arithmetic import Div, Mul
-from tinygraph.ops.elementwise import Neg
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.elementwise.arithmetic import Div, Mul
+from tinygraph.ops.elementwise.elementwise import Neg
 from tinygraph.plan.code import Code, Instruction
-from tinygraph.shapes import Array, Spec
 
 Kind = Literal["whole", "map", "sum"]
 

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.device import CPU, Device
-from tinygraph.op import Op, as_tensors
-from tinygraph.running import Runner, here
-from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor, leaf
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.op import Op, as_tensors
+from tinygraph.engine.running import Runner, here
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine.tensor import Tensor, leaf
 
 
 class Refused(Exception):

@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.checks import whole
-from tinygraph.errors import CheckpointError
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import CheckpointError
+from tinygraph.base.threads import cores
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.spec import Array, Spec
 from tinygraph.plan.code import Code
 from tinygraph.plan.runner import Plan
 from tinygraph.plan.tiles import tile_size
-from tinygraph.random import default_generator
-from tinygraph.shapes import Array, Spec
-from tinygraph.threads import cores
 
 ROUNDS = 3  # of each candidate
 FINAL_ROUNDS = 5  # of the two fastest, in turns

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import tinygraph as tg
 import tinygraph.nn.functional as F
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.tensor import Operand, Tensor
 from tinygraph.recipes.settings import Count, Layers, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
-from tinygraph.tensor import Operand, Tensor
 
 
 @dataclass

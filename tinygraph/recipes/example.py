@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.errors import ArgumentError
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.running import Runner
+from tinygraph.engine.tensor import Tensor
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.running import Runner
-from tinygraph.tensor import Tensor
 
 
 class _FirstCall(Runner):

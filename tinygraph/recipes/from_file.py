@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.paths import AnyPath, as_path
+from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.recipes.recipe import Recipe
 
 NEEDED = ("name", "summary", "config")

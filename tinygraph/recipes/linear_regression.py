@@ -30,13 +30,13 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import DivergenceError
 from tinygraph.data import ArrayDataset
-from tinygraph.errors import DivergenceError
+from tinygraph.engine.spec import Array
 from tinygraph.optim import SGD, clip_grad_norm
 from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.settings import NotNegative, PlanSettings, Positive, Several
 from tinygraph.recipes.task import Data, Folder, Task
-from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward

@@ -30,12 +30,12 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
-from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import tinygraph as tg
+from tinygraph.base.errors import CheckpointError
+from tinygraph.base.streams import say
 from tinygraph.data import DataLoader
-from tinygraph.errors import CheckpointError
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan import CompiledFunction
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Task
 from tinygraph.show.figures import drawable
-from tinygraph.streams import say
-from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
 
 Differentiate = Callable[[Tensor, Tensor], Tensor]

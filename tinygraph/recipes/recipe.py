@@ -28,16 +28,16 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import show
+from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError, GraphError
+from tinygraph.base.paths import as_path
 from tinygraph.data import DataLoader
 from tinygraph.distributed import finalize, init, leads, usual_shards, world
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, GraphError
+from tinygraph.engine.tensor import Tensor
+from tinygraph.files.sealed import reason
 from tinygraph.optim import Optimizer, Schedule
-from tinygraph.paths import as_path
 from tinygraph.recipes.first_step import draw_first_step
 from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
-from tinygraph.sealed import reason
-from tinygraph.tensor import Tensor
 from tinygraph.training import Log, Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.evaluation import first_batch
 

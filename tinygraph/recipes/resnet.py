@@ -30,9 +30,9 @@ from typing import Literal
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.tensor import Tensor
 from tinygraph.recipes.images import Shape3
-from tinygraph.tensor import Tensor
 
 Shortcut = Literal["pad", "project"]
 

@@ -29,9 +29,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
+from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.data import splice
 from tinygraph.distributed import from_first
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import Count, Share, TrainingSettings
@@ -44,7 +45,6 @@ from tinygraph.recipes.splice_mlp_network import (
 from tinygraph.recipes.splice_mlp_picture import draw_influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
 from tinygraph.recipes.task import TRAIN_SHARE, Data, Folder, Task
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 
 INPUTS, CLASSES = 240, ("EI", "IE", "N")

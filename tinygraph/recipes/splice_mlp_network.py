@@ -24,13 +24,13 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.distributed import Linear, owner_of
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import SGD
-from tinygraph.parameter import Parameter
 from tinygraph.recipes.settings import Count, Limit, Positive, Share, fit
-from tinygraph.tensor import Tensor
 from tinygraph.training import Trainer, evaluate
 
 LEARNING_RATE, MOMENTUM = 0.5, 0.0

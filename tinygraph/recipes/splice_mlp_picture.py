@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tinygraph.base.page_paths import writable
+from tinygraph.base.paths import AnyPath
 from tinygraph.data.splice import BASES
-from tinygraph.paths import AnyPath
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP
-from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
-from tinygraph.show.paths import writable
 
 
 def influence(network: SigmoidMLP) -> Array:

@@ -28,16 +28,16 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.disk import followed, replace_file
-from tinygraph.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.paths import AnyPath, as_path
+from tinygraph.base.disk import followed, replace_file
+from tinygraph.base.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
     SigmoidMLP,
     require_learning,
 )
-from tinygraph.shapes import Array
 
 DIGITS = {"float32": 9, "float64": 17}
 FORMS = {  # how a statement is written

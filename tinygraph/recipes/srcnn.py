@@ -28,9 +28,11 @@ from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.build_cache import folder as cache_folder
+from tinygraph.base.build_cache import folder as cache_folder
+from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError
+from tinygraph.base.threads import one_blas_thread
 from tinygraph.data import DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import (
@@ -70,8 +72,6 @@ from tinygraph.recipes.srcnn_samples import (
     t91,
 )
 from tinygraph.recipes.task import Data, Folder, Task
-from tinygraph.tensor import Tensor
-from tinygraph.threads import one_blas_thread
 from tinygraph.training import Log, Progress, RunFolder, save_arrays
 
 

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.checks import one_of
-from tinygraph.disk import followed
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.base.checks import one_of
+from tinygraph.base.disk import followed
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.engine.spec import Array
+from tinygraph.files.sealed import load_arrays, write_json
 from tinygraph.optim import SGD, Adam, Optimizer
-from tinygraph.paths import AnyPath, as_path
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
-from tinygraph.sealed import load_arrays, write_json
-from tinygraph.shapes import Array
 
 LAYERS = ("0", "2", "4")  # the convolutions in the Sequential
 RULES = ("adam", "sgd", "srcnn")

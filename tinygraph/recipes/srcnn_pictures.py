@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph import nn, show
-from tinygraph.paths import AnyPath, as_path
+from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr
 from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import enhance
-from tinygraph.shapes import Array
 from tinygraph.show.curves import is_number
 from tinygraph.show.figures import drawable, new_figure, save
 from tinygraph.training import RunFolder

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import MEMORY, enhance
-from tinygraph.shapes import Array
 
 PEAK = 255.0
 WINDOW, SIGMA = 11, 1.5

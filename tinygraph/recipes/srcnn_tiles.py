@@ -18,12 +18,12 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.checks import whole
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.data.images import pillow
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine.spec import Array
 from tinygraph.recipes.srcnn_colour import to_rgb, to_ycbcr
 from tinygraph.recipes.srcnn_network import layers, margin
-from tinygraph.shapes import Array
 
 MEMORY = 16 << 20  # bytes; larger tiles leave the processor's cache and take longer
 _LARGEST_SIDE = 4096

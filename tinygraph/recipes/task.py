@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tinygraph.base.paths import AnyPath
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.device import Device, get_device
-from tinygraph.paths import AnyPath
+from tinygraph.engine.device import Device, get_device
 from tinygraph.training import Log
 
 Folder: TypeAlias = AnyPath | None  # of data files; None: where they usually are

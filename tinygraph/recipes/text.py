@@ -28,17 +28,17 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.checks import number, whole
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.data import DataLoader, RandomSampler, TextWindows, read_text
 from tinygraph.data.text import encode
-from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.engine.random import philox
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import AdamW, CosineAnnealingLR, LinearLR, Schedule, SequentialLR
-from tinygraph.random import philox
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import Count, NotNegative, TrainingSettings
 from tinygraph.recipes.task import Data, Folder, usable_device
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder, evaluate
 from tinygraph.training.evaluation import device_of, mode
 

@@ -27,14 +27,14 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset
+from tinygraph.engine.random import philox
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import Adadelta
-from tinygraph.random import philox
 from tinygraph.recipes.images import shape_chain
 from tinygraph.recipes.quick import QuickRecipe, Row
 from tinygraph.recipes.settings import Count, Layers, TrainerSettings
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import vgg
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward, mode
 

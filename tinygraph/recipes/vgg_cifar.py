@@ -26,8 +26,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError
 from tinygraph.distributed import Linear
-from tinygraph.errors import ArgumentError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import PictureRecipe, image_shape
 from tinygraph.recipes.settings import Count, Layers, TrainingSettings

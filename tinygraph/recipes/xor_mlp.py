@@ -34,17 +34,17 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError, DivergenceError
+from tinygraph.base.page_paths import write
 from tinygraph.data import ArrayDataset
-from tinygraph.errors import ArgumentError, DivergenceError
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe, Row
 from tinygraph.recipes.settings import Count, PlanSettings, Positive, Share
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
-from tinygraph.shapes import Array
-from tinygraph.show.paths import write
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
 

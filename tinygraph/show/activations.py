@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tinygraph.device import CPU
-from tinygraph.errors import ArgumentError
-from tinygraph.running import Runner, no_grad
-from tinygraph.tensor import Tensor, as_tensor
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import CPU
+from tinygraph.engine.running import Runner, no_grad
+from tinygraph.engine.tensor import Tensor, as_tensor
 
 
 def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:

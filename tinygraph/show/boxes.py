@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, GraphError
-from tinygraph.graph import topological_order
-from tinygraph.parameter import Parameter
-from tinygraph.shapes import Array
+from tinygraph.base.errors import ArgumentError, GraphError
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.parameter import Parameter
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.show.modules import OUTERMOST, Home, homes
-from tinygraph.tensor import Tensor
 
 MAX_NODES = 5000  # more boxes than anyone can read
 FEW = 4  # numbers, shown one by one

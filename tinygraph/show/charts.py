@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from tinygraph.base.page import escape
 from tinygraph.show.histograms import Weights
-from tinygraph.show.page import escape
 
 WIDTH, HEIGHT = 400.0, 230.0
 LEFT, RIGHT, TOP, FLOOR = 58.0, 20.0, 10.0, HEIGHT - 34.0  # margins of the plot, and its end

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
-from tinygraph.shapes import Array
+from tinygraph.base.page_paths import writable
+from tinygraph.base.page_text import for_matplotlib
+from tinygraph.base.paths import AnyPath
+from tinygraph.engine.spec import Array
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import checked_pair, class_accuracies, confusions, shares
-from tinygraph.show.paths import writable
-from tinygraph.show.text import for_matplotlib
 
 SMALLEST_NUMBER = 4.5  # points; a cell whose number would be smaller has none
 MAX_TICKS = 120

@@ -7,12 +7,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.page_paths import writable
+from tinygraph.base.page_text import for_matplotlib
+from tinygraph.base.paths import AnyPath
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save
-from tinygraph.show.paths import writable
-from tinygraph.show.text import for_matplotlib
 
 # (colour, dashes, marker): told apart in grey print too
 LOOKS = [

@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
-from tinygraph.shapes import Array
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.page_paths import writable
+from tinygraph.base.paths import AnyPath
+from tinygraph.engine.spec import Array
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.figures import PICTURE, drawable, save
-from tinygraph.show.paths import writable
 from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of
 
 Scale: TypeAlias = Literal["common", "each"]

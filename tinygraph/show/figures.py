@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import TinygraphError, install
-from tinygraph.shapes import Array
-from tinygraph.show.paths import write
+from tinygraph.base.errors import TinygraphError, install
+from tinygraph.base.page_paths import write
+from tinygraph.engine.spec import Array
 
 MOST = 1e300
 

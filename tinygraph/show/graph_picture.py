@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinygraph.checks import whole
-from tinygraph.errors import GraphError
-from tinygraph.graph import Graph
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import GraphError
+from tinygraph.base.page_paths import writable, write
+from tinygraph.base.paths import AnyPath
+from tinygraph.engine.graph import Graph
+from tinygraph.engine.tensor import Tensor
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
 from tinygraph.show.figures import PICTURE
 from tinygraph.show.folding import FITS, fitted
 from tinygraph.show.folding import fold as folded
-from tinygraph.show.paths import writable, write
 from tinygraph.show.svg import to_svg
-from tinygraph.tensor import Tensor
 
 
 @documented(PICTURE)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
-from tinygraph.shapes import Array, Shape
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.page_paths import writable
+from tinygraph.base.page_text import for_matplotlib
+from tinygraph.base.paths import AnyPath
+from tinygraph.engine.spec import Array, Shape
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 from tinygraph.show.labels import as_array
-from tinygraph.show.paths import writable
-from tinygraph.show.text import for_matplotlib
 
 BINS = 40
 MAX_PANELS = 200

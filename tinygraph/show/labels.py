@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.incoming import unmasked
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base.incoming import unmasked
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 
 MAX_CLASSES = 1000
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
-from tinygraph.parameter import Buffer, Parameter
-from tinygraph.tensor import Tensor
+from tinygraph.engine.parameter import Buffer, Parameter
+from tinygraph.engine.tensor import Tensor
 
 Path: TypeAlias = tuple[str, ...]
 

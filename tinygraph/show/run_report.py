@@ -13,13 +13,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
-from tinygraph.show.curves import is_number
-from tinygraph.show.figures import PICTURE
-from tinygraph.show.labels import as_array, checked_pair
-from tinygraph.show.page import (
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.page import (
     Section,
     document,
     escape,
@@ -29,7 +24,12 @@ from tinygraph.show.page import (
     log_table,
     value_text,
 )
-from tinygraph.show.paths import writable, write
+from tinygraph.base.page_paths import writable, write
+from tinygraph.base.paths import AnyPath
+from tinygraph.ops.common.docstrings import documented
+from tinygraph.show.curves import is_number
+from tinygraph.show.figures import PICTURE
+from tinygraph.show.labels import as_array, checked_pair
 from tinygraph.show.samples import checked_images
 from tinygraph.show.sections import (
     comparison_html,

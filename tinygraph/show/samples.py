@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import whole
-from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.paths import AnyPath
-from tinygraph.shapes import Array
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import DtypeError, ShapeError
+from tinygraph.base.page_paths import writable
+from tinygraph.base.page_text import clip, for_matplotlib
+from tinygraph.base.paths import AnyPath
+from tinygraph.engine.spec import Array
+from tinygraph.ops.common.docstrings import documented
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import as_array, checked_pair, in_turn
-from tinygraph.show.paths import writable
-from tinygraph.show.text import clip, for_matplotlib
 
 RIGHT, WRONG = "#808890", "#c4281b"
 

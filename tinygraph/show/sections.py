@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import GraphError
-from tinygraph.shapes import Array
+from tinygraph.base.errors import GraphError
+from tinygraph.base.page import escape, folded, scroll, table
+from tinygraph.base.page_text import clip
+from tinygraph.engine.spec import Array
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.charts import bars, lines, swatch
 from tinygraph.show.curves import is_number, metric_panels, words
@@ -18,11 +20,9 @@ from tinygraph.show.folding import fitted
 from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.histograms import distributions
 from tinygraph.show.labels import as_array, class_accuracies, confusions, in_turn, shares
-from tinygraph.show.page import escape, folded, scroll, table
 from tinygraph.show.png import diverging, png_uri
 from tinygraph.show.samples import as_bytes, checked_images
 from tinygraph.show.svg import to_svg
-from tinygraph.show.text import clip
 
 MAX_IMAGES, MAX_WRONG = 48, 36  # shown; so that some right ones can be seen beside the wrong ones
 LARGEST_IMAGE = 128  # pixels on a side; of larger ones every k-th pixel is kept

@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
+from tinygraph.base.page_text import clip, printable
 from tinygraph.show.boxes import Box
 from tinygraph.show.layout import Arrangement, Place, arrange, start_of_edge
 from tinygraph.show.palette import FONT, INK, LINE, STYLES, Style
-from tinygraph.show.text import clip, printable
 
 MARGIN = 16.0
 HEIGHT, NUMBERS = 38.0, 14.0  # of a box, and of each line of numbers in it

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tinygraph.lazy import lazy
+from tinygraph.base.lazy import lazy
 from tinygraph.testing.by_hand import memory
 from tinygraph.testing.check_op import check_op
 from tinygraph.testing.gradcheck import gradcheck

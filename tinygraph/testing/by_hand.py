@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError
-from tinygraph.memory import Memory, eager_memory
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import Device, get_device
+from tinygraph.engine.memory import Memory, eager_memory
 
 
 def memory(*needs: bool, device: str | Device = "cpu") -> Memory:

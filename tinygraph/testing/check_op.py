@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.graph import topological_order
-from tinygraph.op import Op
-from tinygraph.tensor import Tensor
+from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.op import Op
+from tinygraph.engine.tensor import Tensor
 from tinygraph.testing.contract import Contract
 from tinygraph.testing.drawing import Example, try_all, try_each
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage

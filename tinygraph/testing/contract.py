@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tinygraph.base.errors import TinygraphError
 from tinygraph.cuda import checking
-from tinygraph.device import Device, get_device
-from tinygraph.errors import TinygraphError
-from tinygraph.running import no_grad
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.engine.device import Device, get_device
+from tinygraph.engine.running import no_grad
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.testing.demands import (
     arrays_in,
     demand,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import CPU, Device
-from tinygraph.memory import Memory
-from tinygraph.op import Op
-from tinygraph.random import Words, uniform
-from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.random import Words, uniform
+from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine.tensor import Tensor
 
 
 def demand(holds: object, otherwise: str) -> None:

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
-from tinygraph.op import Op
-from tinygraph.random import philox
-from tinygraph.shapes import Array
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.op import Op
+from tinygraph.engine.random import philox
+from tinygraph.engine.spec import Array
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError
-from tinygraph.graph import run_backward, topological_order
-from tinygraph.random import default_generator
-from tinygraph.running import no_grad
-from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor, leaf
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import Device
+from tinygraph.engine.graph import run_backward, topological_order
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.running import no_grad
+from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine.tensor import Tensor, leaf
 
 
 class Evaluation(NamedTuple):

@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
-from tinygraph.random import philox
-from tinygraph.shapes import Array
+from tinygraph.engine.random import philox
+from tinygraph.engine.spec import Array
 from tinygraph.testing.gradcheck_elements import Comparison, largest
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch

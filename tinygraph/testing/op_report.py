@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tinygraph.errors import TinygraphError
+from tinygraph.base.errors import TinygraphError
 
 
 class CheckOpError(TinygraphError, AssertionError):

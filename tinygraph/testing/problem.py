@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError
-from tinygraph.shapes import Array
+from tinygraph.base.errors import ArgumentError
+from tinygraph.engine.device import Device, get_device
+from tinygraph.engine.spec import Array
 
 LAYOUTS = ("contiguous", "sliced", "transposed", "negative stride")
 

@@ -1,7 +1,10 @@
 """Training: epochs, metrics, and the folder that a run leaves behind.  Read trainer.py first."""
 
-from tinygraph.errors import DivergenceError
-from tinygraph.sealed import load_arrays, save_arrays
+from typing import TYPE_CHECKING
+
+from tinygraph.base.errors import DivergenceError
+from tinygraph.base.lazy import lazy
+from tinygraph.files.sealed import load_arrays, save_arrays
 from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
@@ -12,8 +15,12 @@ from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.run_lock import RunLockWarning
 from tinygraph.training.stopping import Stopped, parse_duration
-from tinygraph.training.tensorboard import TensorBoard
 from tinygraph.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from tinygraph.interop.tensorboard import TensorBoard
+else:
+    __getattr__, __dir__ = lazy(__name__, {"TensorBoard": "tinygraph.interop.tensorboard"})
 
 __all__ = [
     "CheckpointWarning",

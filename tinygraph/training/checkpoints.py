@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.disk import real_folder
-from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.sealed import load_arrays, reason, save_arrays, writing
-from tinygraph.shapes import Array
+from tinygraph.base.disk import real_folder
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.engine.spec import Array
+from tinygraph.files.sealed import load_arrays, reason, save_arrays, writing
 
 FORMAT = 3  # another number is refused
 KEPT = 2

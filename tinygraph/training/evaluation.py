@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.anomaly import raise_for_bad_values
+from tinygraph.base.errors import ArgumentError
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU, Device
-from tinygraph.errors import ArgumentError
+from tinygraph.engine.device import CPU, Device
+from tinygraph.engine.running import no_grad
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor, as_tensor
 from tinygraph.nn import Module
-from tinygraph.ops.to import to
-from tinygraph.running import no_grad
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, as_tensor
+from tinygraph.ops.common.to import to
 from tinygraph.training.metrics import correct
+from tinygraph.watch.anomaly import raise_for_bad_values
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

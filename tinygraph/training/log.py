@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.distributed import leads
-from tinygraph.errors import ArgumentError
 
 
 class Log:

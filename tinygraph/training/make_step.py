@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.device import CPU
+from tinygraph.base.errors import ArgumentError
 from tinygraph.distributed import world
-from tinygraph.errors import ArgumentError
+from tinygraph.engine.device import CPU
+from tinygraph.engine.tensor import Tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.plan import compile as tg_compile
-from tinygraph.tensor import Tensor
 from tinygraph.training.evaluation import device_of
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sharded import ShardedStep

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ShapeError
-from tinygraph.incoming import unmasked
+from tinygraph.base.errors import ShapeError
+from tinygraph.base.incoming import unmasked
 
 
 def correct(logits: Any, labels: Any) -> int:

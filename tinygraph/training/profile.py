@@ -20,17 +20,18 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tinygraph.checks import whole
-from tinygraph.costs import Cost, CostTable, combined
+from tinygraph.base.checks import whole
+from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda import RecordedLaunch, recording
-from tinygraph.cuda.nvrtc.occupancy import occupancy
+from tinygraph.cuda.devices import EMULATOR
+from tinygraph.cuda.machine_code.occupancy import occupancy
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU, EMULATOR, Device, get_device
-from tinygraph.errors import ArgumentError, KernelCompileError
-from tinygraph.kernel_table import cost_of, operations_of, prediction_on
+from tinygraph.engine.device import CPU, Device, get_device
 from tinygraph.training.evaluation import first_batch
-from tinygraph.training.stopwatch import Stopwatch
 from tinygraph.training.trainer import Trainer
+from tinygraph.watch.costs import Cost, CostTable, combined
+from tinygraph.watch.kernel_table import cost_of, operations_of, prediction_on
+from tinygraph.watch.stopwatch import Stopwatch
 
 WARMING_UP = 2  # steps before: a plan is made in the first, its found are in use from the second
 USUAL_STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}
@@ -94,7 +95,7 @@ def profile_steps(
     arch : str, optional
         For registers and occupancy of kernels: by default the GPU's, on the emulator "sm_90".
     gpu : str, optional
-        "h200", ...: predict what each kernel takes there; see `tinygraph.cuda.data_sheets`.  On the
+        "h200", ...: predict what each kernel takes there; see machine_code/data_sheets.py.  On the
         emulator nothing is executed then, and what the step returns means nothing.
 
     Raises

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from tinygraph.base.streams import abandon, say, shown_on_terminal
 from tinygraph.distributed import leads
-from tinygraph.streams import abandon, say, shown_on_terminal
 
 
 class Progress:

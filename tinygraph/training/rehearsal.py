@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygraph.data import DataLoader
+from tinygraph.engine.random import default_generator
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
-from tinygraph.random import default_generator
 from tinygraph.training.evaluation import first_batch, mode
 
 

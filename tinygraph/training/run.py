@@ -29,20 +29,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tinygraph.disk import OwnPath, open_to_append, real_folder
+from tinygraph.base.disk import OwnPath, open_to_append, real_folder
+from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base.json_files import parse, read_text
+from tinygraph.base.json_text import from_json, to_json
+from tinygraph.base.paths import AnyPath, as_path, typed
 from tinygraph.distributed import from_first, launched_by, leads
-from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.json_files import parse, read_text
-from tinygraph.json_text import from_json, to_json
-from tinygraph.paths import AnyPath, as_path, typed
-from tinygraph.sealed import (
-    load_arrays,
-    reason,
-    save_arrays,
-    write_atomically,
-    writing,
-)
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
+from tinygraph.files.sealed import load_arrays, reason, save_arrays, write_atomically, writing
 from tinygraph.training.environment import environment
 from tinygraph.training.run_lock import NAME as LOCK
 from tinygraph.training.run_lock import RunLock
@@ -239,7 +233,7 @@ class RunFolder:
     # ---- writing ----------------------------------------------------------------------------
 
     def write_config(self, config: Mapping[str, Any]) -> Path:
-        """Write config.json, as every file of JSON, by the rules of `tinygraph.json_text`.
+        """Write config.json, as every file of JSON, by the rules of `tinygraph.base.json_text`.
 
         Numbers of numpy and tensors of one element stay numbers, arrays become lists.  What has no
         place in JSON is an ArgumentError that says where it stands, and the old file stays.

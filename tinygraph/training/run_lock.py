@@ -30,9 +30,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError
-from tinygraph.json_text import from_json, to_json
-from tinygraph.sealed import writing
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.json_text import from_json, to_json
+from tinygraph.files.sealed import writing
 
 NAME = ".lock"
 _MOST = 4096  # bytes that a lock file is read of

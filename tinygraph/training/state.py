@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import CheckpointError
+from tinygraph.base.errors import CheckpointError
+from tinygraph.engine.spec import Array
+from tinygraph.files.saving import BAD_DOCUMENT, packed, unpacked
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
-from tinygraph.saving import BAD_DOCUMENT, packed, unpacked
-from tinygraph.shapes import Array
 
 LONGEST_ORDER = 1_000_000  # samples: one of 100 million is 800 MB
 

@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tinygraph.base.errors import DivergenceError
 from tinygraph.cuda.captured_step import CapturedStep
 from tinygraph.data import DataLoader
-from tinygraph.errors import DivergenceError
+from tinygraph.engine.tensor import Tensor, as_tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
 from tinygraph.plan import CompiledFunction
-from tinygraph.tensor import Tensor, as_tensor
 from tinygraph.training.evaluation import Loss, batches, evaluate, outcome
 from tinygraph.training.recorded import Recorded
 from tinygraph.training.undo import Undo

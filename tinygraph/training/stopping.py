@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.checks import number, whole
+from tinygraph.base.checks import number, whole
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.helper_processes import ENDING
 from tinygraph.distributed import leads, world
-from tinygraph.errors import ArgumentError
-from tinygraph.helper_processes import ENDING
 
 _TOGETHER = 0.05  # seconds between two signals that are sent as one
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

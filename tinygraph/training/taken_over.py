@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinygraph.base.precision import get_float32_matmul_precision
 from tinygraph.nn import Buffer, Module, Parameter
-from tinygraph.precision import get_float32_matmul_precision
 
 PLAIN = (bool, int, float, str, type(None))  # settings of a module
 _GONE = object()

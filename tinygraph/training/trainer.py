@@ -16,15 +16,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tinygraph.checks import number, one_of
+from tinygraph.base.checks import number, one_of
+from tinygraph.base.errors import ArgumentError
 from tinygraph.data import DataLoader
 from tinygraph.distributed import arrays_from_first, from_first, world
-from tinygraph.errors import ArgumentError
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
-from tinygraph.random import default_generator
-from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.evaluation import Loss, Means, forward, mode
 from tinygraph.training.log import Log, checked_log

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.errors import DeviceError
+from tinygraph.base.errors import DeviceError
+from tinygraph.engine.device import Device
+from tinygraph.engine.random import default_generator
+from tinygraph.engine.spec import Array
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
-from tinygraph.random import default_generator
-from tinygraph.shapes import Array
 
 
 class Undo:

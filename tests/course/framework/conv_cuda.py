@@ -3,7 +3,7 @@
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.ops.im2col import col2im, im2col
+from tinygraph.ops.windows.im2col import col2im, im2col
 
 
 class Framework:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import assert_alive, check, in_child, kernel, marked, run
+from tinygraph.base.errors import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import Kernel
-from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 RIGHT = """
 __global__ void right(float* y, int n) {

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import assert_alive, in_child, run
+from tinygraph.base.errors import KernelLaunchError
 from tinygraph.cuda import Kernel
-from tinygraph.errors import KernelLaunchError
 
 GUARDED = 64 * 1024  # bytes of all arrays of a launch together
 SCALE = """
@@ -33,7 +33,7 @@ def refused(text, *args):
 def test_python_lives_on_after_writes_past_the_end(written, elements):
     child = in_child(f"""
 from tests.cuda.emulator.test_guards import SCALE
-from tinygraph.errors import KernelLaunchError
+from tinygraph.base.errors import KernelLaunchError
 for _ in range(20):
     beside = [np.ones({elements}, np.float32) for _ in range(20)]
     x, y = beside[3], beside[7]

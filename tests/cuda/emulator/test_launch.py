@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import assert_alive, check, in_child, run
-from tinygraph.errors import KernelLaunchError
+from tinygraph.base.errors import KernelLaunchError
 
 # Sums whose last bits depend on the order: an order that moves would show.
 SUMS = """

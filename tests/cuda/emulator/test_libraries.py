@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.loading import load
-from tinygraph.errors import KernelCompileError
 
 FILE = """
 __device__ int launches;

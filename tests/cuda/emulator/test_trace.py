@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import assert_alive, in_child, kernel
+from tinygraph.base.errors import KernelLaunchError
 from tinygraph.cuda import Out
 from tinygraph.cuda.emulator.trace import BRANCH, CODE, END, KINDS, RELEASE
-from tinygraph.errors import KernelLaunchError
 
 
 @pytest.fixture

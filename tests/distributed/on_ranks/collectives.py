@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.errors import DistributedError
+from tinygraph.base.errors import DistributedError
 
 distributed = tg.distributed
 world = distributed.init()

@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.errors import DeviceError, DistributedError, GraphError, ShapeError
 from tinygraph.distributed import functions
-from tinygraph.errors import DeviceError, DistributedError, GraphError, ShapeError
 
 world = tg.distributed.init()
 RANK, SIZE = world.rank, world.size

@@ -8,7 +8,7 @@ import numpy as np
 import tinygraph as tg
 from tests.distributed.on_ranks.collectives import RANK, SHAPES, SIZE, array, reduced
 from tests.distributed.on_ranks.collectives import same as same_on_host
-from tinygraph.errors import DeviceError, DistributedError, DtypeError, GraphError
+from tinygraph.base.errors import DeviceError, DistributedError, DtypeError, GraphError
 
 distributed = tg.distributed
 assert distributed.world().name == "MPI"

@@ -5,11 +5,11 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import ops  # noqa: F401 - all ops are registered
-from tinygraph.op import registry
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.gelu import Gelu
-from tinygraph.ops.rnn_layer import ReluLayer
-from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
+from tinygraph.engine.op import registry
+from tinygraph.ops.elementwise.gelu import Gelu
+from tinygraph.ops.losses.softmax_cross_entropy import SoftmaxCrossEntropy
+from tinygraph.ops.normalization.batch_norm import BatchNorm
+from tinygraph.ops.recurrent.rnn_layer import ReluLayer
 from tinygraph.show.stepping.formulas import formulas, rules
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cuda.test_gallery import RIGHT, WRONG
 from tinygraph.cuda.emulator.record import Wish
-from tinygraph.show.stepping.kernel.data import launch_data
+from tinygraph.cuda.stepping.data import launch_data
 
 pytestmark = [pytest.mark.second, pytest.mark.usefixtures("launched_once")]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.show.stepping.pages import data_of
+from tinygraph.base.errors import ArgumentError, KernelLaunchError
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel, Out
-from tinygraph.errors import ArgumentError, KernelLaunchError
 
 TREE = """
 __global__ void block_sum(const float* x, float* y, int n) {

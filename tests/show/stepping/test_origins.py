@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tests.show.stepping.pages import data_of, numbers_by_name, rows_of, whole
-from tinygraph.random import default_generator
+from tinygraph.engine.random import default_generator
 
 
 def by_differences(function, arrays, k, step=1e-6):

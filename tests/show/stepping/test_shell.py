@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.browser import dom
-from tinygraph.show.stepping.shell import page
+from tinygraph.base.stepped_page import page
 
 SCRIPT = """
 shell.run({count: shell.data.length, draw: at => {

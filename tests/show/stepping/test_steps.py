@@ -12,8 +12,8 @@ from tests.show.stepping.pages import (
     two_layers_and_a_skip,
     whole,
 )
-from tinygraph.errors import ArgumentError, GraphError
-from tinygraph.running import Eager, here
+from tinygraph.base.errors import ArgumentError, GraphError
+from tinygraph.engine.running import Eager, here
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.testing.drawn import contracts, draw
-from tinygraph.graph import topological_order
-from tinygraph.op import Op
-from tinygraph.tensor import Tensor
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.op import Op
+from tinygraph.engine.tensor import Tensor
 
 
 class Call(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.testing.mutants import Mutant, with_first, with_input
-from tinygraph.memory import eager_memory
+from tinygraph.engine.memory import eager_memory
 
 
 def square_kernel(call):

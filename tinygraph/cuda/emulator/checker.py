@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator import again
 from tinygraph.cuda.emulator.books import COUNTS, Counter, Found, checker_library
@@ -34,7 +35,6 @@ from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish, located
 from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
 from tinygraph.cuda.emulator.variables import Variables
-from tinygraph.errors import KernelCompileError
 
 # Flags of a region, as in runtime/check.h.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16

@@ -15,11 +15,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from tinygraph.build_cache import compiled, key
+from tinygraph.base.build_cache import compiled, key
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.emulator.branches import add_branches
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
 from tinygraph.cuda.reading.source import Source, compile_error
-from tinygraph.errors import KernelCompileError
 
 HERE = Path(__file__).resolve().parent
 INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
-from tinygraph.frozen import frozen
+from tinygraph.base.frozen import frozen
 
 if TYPE_CHECKING:
     from tinygraph.cuda.emulator.trace import Trace

@@ -10,13 +10,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tinygraph.build_cache import discard
+from tinygraph.base.build_cache import discard
+from tinygraph.base.errors import KernelCompileError, KernelLaunchError
+from tinygraph.base.variables import count_of, seconds_of
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
 from tinygraph.cuda.emulator.translate import Translation, translate
 from tinygraph.cuda.reading.signature import Signature, kernels, parse
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError, KernelLaunchError
-from tinygraph.variables import count_of, seconds_of
 
 Three = tuple[int, int, int]
 _THREE = ctypes.c_uint32 * 3

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.frozen import frozen
+from tinygraph.base.frozen import frozen
 
 Index3 = tuple[int, int, int]
 

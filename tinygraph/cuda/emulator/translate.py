@@ -23,10 +23,10 @@ from functools import cache
 from itertools import pairwise, takewhile
 from pathlib import Path
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.reading.host_code import has_host_code, without_host_code
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import Token, closing, joined
-from tinygraph.errors import KernelCompileError
 
 _LINE = re.compile(r'#line (\d+) "(.*)"')  # as Source.tokens holds it
 _WORD = re.compile(r"[A-Za-z_]\w*")

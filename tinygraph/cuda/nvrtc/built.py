@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tinygraph.build_cache import key, warn
-from tinygraph.paths import as_path
-from tinygraph.trust import open_to_others
+from tinygraph.base.build_cache import key, warn
+from tinygraph.base.paths import as_path
+from tinygraph.base.trust import open_to_others
 
 FOLDER = "TINYGRAPH_CUBINS"
 

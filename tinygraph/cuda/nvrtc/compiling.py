@@ -37,7 +37,17 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from tinygraph.build_cache import compiled
+from tinygraph.base.build_cache import compiled
+from tinygraph.base.errors import KernelCompileError
+from tinygraph.base.json_text import to_json
+from tinygraph.cuda.machine_code.occupancy import (
+    MAX_BLOCK,
+    MULTIPROCESSORS,
+    Occupancy,
+    largest_block,
+    multiprocessor,
+    occupancy,
+)
 from tinygraph.cuda.nvrtc.built import built, runs_on, store
 from tinygraph.cuda.nvrtc.library import (
     PACKAGES,
@@ -49,17 +59,7 @@ from tinygraph.cuda.nvrtc.library import (
     output,
     version,
 )
-from tinygraph.cuda.nvrtc.occupancy import (
-    MAX_BLOCK,
-    MULTIPROCESSORS,
-    Occupancy,
-    largest_block,
-    multiprocessor,
-    occupancy,
-)
 from tinygraph.cuda.reading.source import STANDARD, Source, compile_error
-from tinygraph.errors import KernelCompileError
-from tinygraph.json_text import to_json
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 VERBOSE = "--ptxas-options=-v"

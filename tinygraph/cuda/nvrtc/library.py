@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.nvrtc.built import FOLDER
-from tinygraph.errors import KernelCompileError
 
 PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tinygraph.base.text_file import is_plain, source_text
 from tinygraph.cuda.reading.tokens import Token, tokens
-from tinygraph.text_file import is_plain, source_text
 
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")

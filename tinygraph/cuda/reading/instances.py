@@ -26,11 +26,11 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from tinygraph.base.errors import ArgumentError
+from tinygraph.base.paths import as_path
 from tinygraph.cuda.reading.signature import kernels
-from tinygraph.cuda.reading.source import KERNELS, Source
+from tinygraph.cuda.reading.source import Source, kernel_files
 from tinygraph.cuda.reading.tokens import split_text, stated
-from tinygraph.errors import ArgumentError
-from tinygraph.paths import as_path
 
 ELEMENT_TYPES = ("float", "double")  # what T stands for where nothing else is stated
 
@@ -83,7 +83,7 @@ def inventory(paths: Iterable[Path | str] | None = None) -> list[Instance]:
     True
     """
     if paths is None:
-        paths = sorted(KERNELS.glob("*.cu"))
+        paths = kernel_files()
     found = [as_path("inventory", "paths", path) for path in paths]
     return [instance for path in found for instance in instances(path)]
 

@@ -33,11 +33,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cuda.reading.preprocessor import arithmetic
 from tinygraph.cuda.reading.signature import split_name
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import split_text, stated
-from tinygraph.errors import ArgumentError
 
 _WORDS = r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:"
 _STATEMENT = re.compile(_WORDS)

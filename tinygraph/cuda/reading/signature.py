@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tinygraph.base.errors import KernelCompileError, nearest
 from tinygraph.cuda.reading.declarations import Declaration, declarations
 from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import code, joined, split
 from tinygraph.cuda.reading.types import DECLARE, KernelParameter, TypeReader
-from tinygraph.errors import KernelCompileError, nearest
 
 __all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse", "split_name"]
 

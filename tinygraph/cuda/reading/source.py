@@ -12,22 +12,42 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinygraph.errors import KernelCompileError
-from tinygraph.frozen import frozen
+from tinygraph.base.errors import KernelCompileError
+from tinygraph.base.frozen import frozen
 
 if TYPE_CHECKING:
+    from tinygraph.base.paths import AnyPath
     from tinygraph.cuda.reading.includes import Includes
     from tinygraph.cuda.reading.tokens import Token
-    from tinygraph.paths import AnyPath
 
-KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
+_PACKAGE = Path(__file__).resolve().parents[2]
+# Kernels lie beside their ops.  Include files are looked for in these folders last.
+FOLDERS = tuple(
+    sorted({p.parent for p in (*_PACKAGE.glob("ops/*/*.cu"), *_PACKAGE.glob("optim/*.cu"))})
+)
 STANDARD = "-std=c++17"
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
+def kernel_files(suffix: str = ".cu") -> list[Path]:
+    """The files of the ops' kernels, or those that they share (".cuh"), by name."""
+    found = (path for folder in FOLDERS for path in folder.glob(f"*{suffix}"))
+    return sorted(found, key=lambda path: path.name)
+
+
+def kernel_file(name: str) -> Path:
+    """The path of one of them, which need not be there.
+
+    >>> kernel_file("relu.cu").parent.name
+    'elementwise'
+    """
+    places = [folder / name for folder in FOLDERS]
+    return next(filter(Path.exists, places), places[0])
+
+
 def _as_path(argument: str, path: AnyPath) -> Path:
-    found: Path = import_module("tinygraph.paths").as_path("Kernel", argument, path)
+    found: Path = import_module("tinygraph.base.paths").as_path("Kernel", argument, path)
     return found
 
 
@@ -97,13 +117,13 @@ class Source:
     @property
     def folder(self) -> Path:
         """Where its include files are looked for first."""
-        return self.path.parent if self.path else KERNELS
+        return self.path.parent if self.path else FOLDERS[0]
 
     @property
     def options(self) -> tuple[str, ...]:
         """Options of NVIDIA's compiler: the language, where to look, and the macros."""
         macros = [f"-D{name}={value}" for name, value in self.defines]
-        places = (self.folder, *self.folders, KERNELS)
+        places = dict.fromkeys((self.folder, *self.folders, *FOLDERS))
         return (STANDARD, *(f"-I{place}" for place in places), *macros)
 
     @cached_property
@@ -153,7 +173,7 @@ class Source:
     @cached_property
     def _whole(self) -> Includes:
         includes = import_module("tinygraph.cuda.reading.includes")  # here, as the cache below
-        reader: Includes = includes.Includes(self.folder, *self.folders, KERNELS)
+        reader: Includes = includes.Includes(self.folder, *self.folders, *FOLDERS)
         reader.read(self.text, self.folder, str(self.path or self.name))
         return reader
 
@@ -163,13 +183,13 @@ class Source:
         parts = [self.text, *(f"{name}={value}" for name, value in self.defines)]
         for path, text in self._whole.texts.items():
             parts += [path.name, text]
-        made: str = import_module("tinygraph.build_cache").key(parts)  # here: it loads OpenSSL
+        made: str = import_module("tinygraph.base.build_cache").key(parts)  # here: it loads OpenSSL
         return made
 
 
 def _read(path: Path, warn: bool = True) -> str:
     """The text of a file, in whatever encoding."""
-    text: str = import_module("tinygraph.text_file").source_text(path, warn)  # here: as above
+    text: str = import_module("tinygraph.base.text_file").source_text(path, warn)  # here: as above
     return text
 
 

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.reading.tokens import closing, code
-from tinygraph.errors import KernelCompileError
 
 
 @dataclass(frozen=True)

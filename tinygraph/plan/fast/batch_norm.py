@@ -14,9 +14,9 @@ all channels.  Neither x - m nor what comes before the ReLU is kept.  Threads sh
 of large images.  A piece of an image is added up in the dtype of x, in vectors; the pieces, which
 may be many, in float64.
 
-Source: ops/batch_norm.py has the derivation, and the same in numpy; the corrected variance is that
-of Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American Statistician
-37, 1983.
+Source: ops/normalization/batch_norm.py has the derivation, and the same in numpy; the corrected
+variance is that of Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The
+American Statistician 37, 1983.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.shared.blocks import Blocks
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.common.blocks import Blocks
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.normalization.batch_norm import BatchNorm
 from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.residual import Residual
-from tinygraph.shapes import Array, Spec
 
 SHORTEST = 16  # numbers of a channel in one image: of shorter ones a loop is mostly its beginning
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tinygraph.errors import ArgumentError, PlanWarning, install
-from tinygraph.op import Op
+from tinygraph.base.errors import ArgumentError, PlanWarning, install
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Spec
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
 from tinygraph.plan.fast.batch_norm import compiled_norm
@@ -27,7 +28,6 @@ from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.rewrites import rewritten
 from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
 from tinygraph.plan.tiles import bytes_of_values
-from tinygraph.shapes import Spec
 
 WORTH_COMPILING = 4 << 20  # bytes of values below which numpy is quick enough
 

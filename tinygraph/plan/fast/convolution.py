@@ -1,6 +1,6 @@
 """conv2d of one group with compiled products that need no columns: see moved_rows.py.
 
-Source: ops/conv2d.py has the derivation, and the same in numpy.
+Source: ops/windows/conv2d.py has the derivation, and the same in numpy.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.memory import Memory
-from tinygraph.op import Op
-from tinygraph.ops.conv2d import Conv2d
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.jit import CompiledBody, Loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, moved_layout_of
-from tinygraph.shapes import Array, Shape, Spec
 
 
 class CompiledConv2d(CompiledBody, Conv2d):

@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Spec
 from tinygraph.plan.block_program import BlockCall, BlockProgram, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
 from tinygraph.plan.fast.jit import CompiledBody, Function, compiled, inlined, plain
-from tinygraph.shapes import Spec
 
 FEWEST_BYTES = 1 << 18  # of the output: smaller chains are as soon done op by op
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.op import Op
+from tinygraph.engine.op import Op
 
 Function = Callable[..., None]
 
@@ -95,7 +95,7 @@ def compiled(
 
 def _made(make: Callable[[Function], Function], function: Function, place: Path) -> Function:
     """The loop, out of the folder if numba can read what it left there."""
-    from tinygraph.build_cache import warn
+    from tinygraph.base.build_cache import warn
     from tinygraph.plan.fast.kept_loops import forget
 
     try:

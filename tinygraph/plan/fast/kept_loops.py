@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tinygraph.build_cache import folder, key, locked, private_folder, sum_of, usable, warn
-from tinygraph.trust import close_to_others, make_private, why_not_ours
+from tinygraph.base.build_cache import folder, key, locked, private_folder, sum_of, usable, warn
+from tinygraph.base.trust import close_to_others, make_private, why_not_ours
 
 SEAL = "sha256"
 

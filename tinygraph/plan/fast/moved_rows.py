@@ -8,7 +8,7 @@
     gx[c, p]   = the first with gmaps in the place of rows, and with the turned filters of c
 
 Images lie in rows with zeros between their lines and, with a stride, in a row for each phase:
-ops/shared/convolution_rows.py.  numpy copies each row of im2col, for BLAS wants all of them in
+ops/windows/convolution_rows.py.  numpy copies each row of im2col, for BLAS wants all of them in
 equal steps; the loops of row_loops.py take a list of places in their stead.
 """
 
@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.ops.shared.convolution_rows import Layout, places_of
-from tinygraph.ops.shared.launch import remembered
-from tinygraph.ops.shared.windows import Windows2d
+from tinygraph.base.threads import share_out
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.spec import Array, Pair, Shape
+from tinygraph.ops.common.launch import remembered
+from tinygraph.ops.windows.convolution_rows import Layout, places_of
+from tinygraph.ops.windows.windows import Windows2d
 from tinygraph.plan.fast.row_loops import products, put, sums, take
-from tinygraph.shapes import Array, Pair, Shape
-from tinygraph.threads import share_out
 
 OUTPUTS, TERMS = 4, 3  # which the loops take at once: of others, rows of zeros make up for the rest
 LINE, PAGE = 64, 4096  # bytes of a cache line, and of a page of memory

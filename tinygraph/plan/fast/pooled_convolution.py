@@ -7,7 +7,7 @@
 One pass over the maps, which are still in the cache, takes the maximum, notes its place in one
 byte, adds the bias and cuts at 0; numpy needs a pass for each of these, for each position.
 
-Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
+Source: ops/windows/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import MovedLayout, MovedRows, bias_of, moved_layout_of
 from tinygraph.plan.rewrites.convolution_stage import find_convolution_stages
-from tinygraph.shapes import Array, Shape, Spec
 
 
 @cache

@@ -14,7 +14,7 @@ rows, one number for each window, so that the loop over windows runs over contig
 compiler makes vectors of it, which hold the four outputs and their maximum in registers.  Matrix
 products of 9 columns, as numpy would have them, wait for memory most of the time.
 
-Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
+Source: ops/windows/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import bias_of
-from tinygraph.shapes import Array, Spec
 
 
 @loop("x4 i i =x5")

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.matmul import Matmul
-from tinygraph.ops.max_pool2d import MaxPool2d
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.elementwise.unary import Unary
+from tinygraph.ops.products.matmul import Matmul
+from tinygraph.ops.windows.max_pool2d import MaxPool2d
 from tinygraph.plan.block_program import BlockProgram, Writer
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_tape import tape_of
 from tinygraph.plan.rewrites.residual import WITH_SUM, Residual
-from tinygraph.shapes import Array, Spec
 
 # None of them reads its output again.
 WRITTEN_OVER = (*WITH_SUM, Residual, Matmul, MaxPool2d)
@@ -35,8 +35,8 @@ class Activated(Op):
     """`activation(product(...))`; the product is overwritten.
 
     >>> import tinygraph as tg
-    >>> from tinygraph.ops.linear import Linear
-    >>> from tinygraph.ops.relu import Relu
+    >>> from tinygraph.ops.products.linear import Linear
+    >>> from tinygraph.ops.elementwise.relu import Relu
     >>> Activated(Linear(), Relu())([1.0, 2.0], [[1.0, 1.0], [0.0, -3.0]]).value
     array([3., 0.], dtype=float32)
     """

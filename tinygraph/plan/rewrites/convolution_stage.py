@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tinygraph.op import Op
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.conv2d_relu_max_pool2d import CHANNELS, POOLS, TAPS, Conv2dReluMaxPool2d
-from tinygraph.ops.max_pool2d import MaxPool2d
-from tinygraph.ops.relu import Relu
+from tinygraph.engine.op import Op
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.windows.conv2d import Conv2d
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import CHANNELS, POOLS, TAPS, Conv2dReluMaxPool2d
+from tinygraph.ops.windows.max_pool2d import MaxPool2d
 from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.rewrites.activation import Activated
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tinygraph.op import Op
-from tinygraph.ops.nll_loss import NllLoss
-from tinygraph.ops.softmax import LogSoftmax
-from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
+from tinygraph.engine.op import Op
+from tinygraph.ops.losses.nll_loss import NllLoss
+from tinygraph.ops.losses.softmax_cross_entropy import SoftmaxCrossEntropy
+from tinygraph.ops.reductions.softmax import LogSoftmax
 from tinygraph.plan.code import Code
 
 

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Op
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.conv2d import ALGORITHMS
-from tinygraph.ops.linear import Linear
-from tinygraph.ops.shared.normalization import inverse_deviation
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.normalization.batch_norm import BatchNorm
+from tinygraph.ops.normalization.normalization import inverse_deviation
+from tinygraph.ops.products.linear import Linear
+from tinygraph.ops.windows.conv2d import ALGORITHMS
 from tinygraph.plan.code import Code
-from tinygraph.shapes import Array, Spec
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class FoldedBatchNorm(Op):
     """`norm(product(x, w, b), weight, bias, running_mean, running_var)`; not differentiable.
 
     >>> import tinygraph as tg
-    >>> from tinygraph.ops.batch_norm import BatchNorm
-    >>> from tinygraph.ops.linear import Linear
+    >>> from tinygraph.ops.normalization.batch_norm import BatchNorm
+    >>> from tinygraph.ops.products.linear import Linear
     >>> norm = BatchNorm(False, 0.1, 0.0, has_weight=False, has_bias=False, has_running=True)
     >>> FoldedBatchNorm(Linear(), norm, has_bias=False)([[3.0]], [[2.0]], [1.0], [4.0]).value
     array([[2.5]], dtype=float32)

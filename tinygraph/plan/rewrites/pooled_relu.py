@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tinygraph.op import Op
-from tinygraph.ops.max_pool2d import MaxPool2d
-from tinygraph.ops.relu import Relu
+from tinygraph.engine.op import Op
+from tinygraph.ops.elementwise.relu import Relu
+from tinygraph.ops.windows.max_pool2d import MaxPool2d
 from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites.activation import Activated
 

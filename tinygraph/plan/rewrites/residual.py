@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.arithmetic import Add
-from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.linear import Linear
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.elementwise.arithmetic import Add
+from tinygraph.ops.normalization.batch_norm import BatchNorm
+from tinygraph.ops.products.linear import Linear
+from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
-from tinygraph.shapes import Array, Spec
 
 # None of them reads its output again, or minds that `mem.needs` is longer than its inputs.
 WITH_SUM = (Linear, Conv2d, BatchNorm, FoldedBatchNorm)
@@ -35,7 +35,7 @@ class Residual(Op):
     """`product(...) + z`; the product is overwritten.
 
     >>> import tinygraph as tg
-    >>> from tinygraph.ops.linear import Linear
+    >>> from tinygraph.ops.products.linear import Linear
     >>> Residual(Linear())([1.0, 2.0], [[1.0, 1.0], [0.0, -3.0]], [0.5, 0.5]).value
     array([ 3.5, -5.5], dtype=float32)
     """

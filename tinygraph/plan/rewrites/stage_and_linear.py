@@ -20,14 +20,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d, gradient_parts
-from tinygraph.ops.linear import Linear
-from tinygraph.ops.reshape import Flatten, Reshape
-from tinygraph.ops.shared.single_channel_stage import sum_parts
+from tinygraph.engine.memory import Memory
+from tinygraph.engine.op import Gradients, Op
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.ops.products.linear import Linear
+from tinygraph.ops.shaping.reshape import Flatten, Reshape
+from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d, gradient_parts
+from tinygraph.ops.windows.single_channel_stage import sum_parts
 from tinygraph.plan.code import Code
-from tinygraph.shapes import Array, Spec
 
 MOST_OUTPUTS = 10  # of the linear layer: a thread holds two rows of so many weights, and their sums
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.im2col import Im2col
-from tinygraph.ops.matmul import Matmul
+from tinygraph.engine.tensor import Tensor
+from tinygraph.ops.products.matmul import Matmul
+from tinygraph.ops.windows.conv2d import Conv2d
+from tinygraph.ops.windows.im2col import Im2col
 from tinygraph.show.stepping.arrays import Arrays
 from tinygraph.show.stepping.origins import origins_of
-from tinygraph.tensor import Tensor
 
 ENTRIES = 8_000  # of origins, on a page
 MOST_COLUMNS = 400_000  # elements; of larger ones no forms are made

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from tinygraph.op import Op, registry
+from tinygraph.engine.op import Op, registry
 
 MOST_LINES = 16
 # where a formula begins: a left-hand side, perhaps several, and = or <-
@@ -43,7 +43,7 @@ Piece = tuple[str, str]  # text, and "forward", "backward" or ""
 def formulas(op: Op | type[Op]) -> dict[str, Any]:
     """`title`, and `lines`, each a list of pieces [text, part]; of an op with the settings it has.
 
-    >>> from tinygraph.ops.linear import Linear
+    >>> from tinygraph.ops.products.linear import Linear
     >>> formulas(Linear)["lines"][-1][0]
     ('gx = gy @ w', 'backward')
     """

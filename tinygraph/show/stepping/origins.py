@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import CPU
-from tinygraph.errors import GraphError
-from tinygraph.feeds import FREED
-from tinygraph.memory import eager_memory
-from tinygraph.op import Op
-from tinygraph.running import Runner
-from tinygraph.shapes import Array, Spec
+from tinygraph.base.errors import GraphError
+from tinygraph.engine.device import CPU
+from tinygraph.engine.feeds import FREED
+from tinygraph.engine.memory import eager_memory
+from tinygraph.engine.op import Op
+from tinygraph.engine.running import Runner
+from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine.tensor import Tensor
 from tinygraph.show.stepping.arrays import MOST, corner, encoded, places
-from tinygraph.tensor import Tensor
 
 SPAN = 4096  # elements of an input that a place can name
 INPUTS = 16  # inputs, likewise

@@ -20,19 +20,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.errors import GraphError
-from tinygraph.feeds import FREED
-from tinygraph.graph import topological_order
+from tinygraph.base.errors import GraphError
+from tinygraph.base.page_text import printable
+from tinygraph.engine.feeds import FREED
+from tinygraph.engine.graph import topological_order
+from tinygraph.engine.running import Runner
+from tinygraph.engine.spec import Array
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.buffers import arrays_in, owner
-from tinygraph.running import Runner
-from tinygraph.shapes import Array
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.stepping.arrays import Arrays
 from tinygraph.show.stepping.forms import forms, is_convolution
 from tinygraph.show.stepping.formulas import formulas, rules
 from tinygraph.show.stepping.origins import ENTRIES, origins
-from tinygraph.show.text import printable
-from tinygraph.tensor import Tensor
 
 MOST_NODES = 2500  # more steps than anyone looks at
 

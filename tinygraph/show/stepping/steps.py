@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import DeviceError, GraphError
-from tinygraph.graph import Graph, run_backward, topological_order
-from tinygraph.paths import AnyPath
+from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.base.page import escape
+from tinygraph.base.page_paths import writable, write
+from tinygraph.base.paths import AnyPath
+from tinygraph.base.stepped_page import page
+from tinygraph.engine.graph import Graph, run_backward, topological_order
+from tinygraph.engine.tensor import Tensor
 from tinygraph.plan import plan
 from tinygraph.show.boxes import Box
 from tinygraph.show.graph_picture import as_outputs
-from tinygraph.show.page import escape
-from tinygraph.show.paths import writable, write
 from tinygraph.show.stepping.recorder import Recorder
-from tinygraph.show.stepping.shell import page, read
 from tinygraph.show.svg import to_svg
-from tinygraph.tensor import Tensor
 
 
 def steps(
@@ -115,10 +115,14 @@ def to_html(recorder: Recorder, title: str) -> str:
     return page(
         title,
         data,
-        script=read("maps.js") + read("graph.js"),
-        style=read("graph.css"),
+        script=_read("maps.js") + _read("graph.js"),
+        style=_read("graph.css"),
         figure=f"{MARKERS}{graph}{planned}",
     )
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 MARKERS = (

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.emulator.host.launches import rewrite
 from tinygraph.cuda.emulator.host.refused import explained
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import tokens
-from tinygraph.errors import KernelCompileError
 
 
 def rewritten(text):

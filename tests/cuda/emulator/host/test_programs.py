@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cuda.emulator.host.running import PROGRAMS, built, finding, ran
-from tinygraph.errors import KernelCompileError
+from tinygraph.base.errors import KernelCompileError
 
 # Each counted by hand (reduction: 1428 times 0 + ... + 6, and 0 + 1 + 2 + 3), or by a plain loop of
 # the program itself (matrix_product).

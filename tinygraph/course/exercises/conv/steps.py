@@ -9,7 +9,7 @@ import numpy as np
 from tinygraph.course.compare import difference
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array, Pair, Shape
+from tinygraph.engine.spec import Array, Pair, Shape
 
 Problem = tuple[Array, Array, Array, Pair, Pair]  # x, w, b, stride, padding
 Columns = tuple[Array, Pair, Pair, Pair, Pair]  # cols, size, kernel, stride, padding

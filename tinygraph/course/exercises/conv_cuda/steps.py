@@ -9,7 +9,7 @@ import numpy as np
 
 from tinygraph.course.kernel_step import KernelStep, Launch, blocks_of
 from tinygraph.course.steps import shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

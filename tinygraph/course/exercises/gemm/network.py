@@ -11,7 +11,7 @@ from tinygraph import nn
 from tinygraph.course.network import DigitNetwork
 from tinygraph.course.own import Own
 from tinygraph.cuda import Out
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 TILE = 16
 

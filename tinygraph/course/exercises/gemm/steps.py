@@ -9,7 +9,7 @@ import numpy as np
 
 from tinygraph.course.kernel_step import KernelStep, Launch
 from tinygraph.course.steps import shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _drawn = np.random.default_rng(11)
 ODD = 33, 17, 40  # M, N, K: no multiple of 16

@@ -7,10 +7,10 @@ from typing import Any
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base.errors import ArgumentError
 from tinygraph.course.exercises.gradcheck.ops import LAYERS
 from tinygraph.course.network import DigitNetwork
 from tinygraph.course.own import Own
-from tinygraph.errors import ArgumentError
 
 PROBLEMS = 30
 HIDDEN, LAST = (11, 2, 19), (1, 9, 18)  # layers of harness.py with the same forward

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 
 class Layer(NamedTuple):

@@ -11,7 +11,7 @@ from tinygraph.course.compare import difference
 from tinygraph.course.exercise import find
 from tinygraph.course.exercises.gradcheck.ops import COALS, IN_PLACE, KINKS, LAYERS, RIGHT
 from tinygraph.course.steps import FunctionStep, module, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 Layered = tuple[Array, Array, Array]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.frozen import frozen
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.learner import Learner
 from tinygraph.course.steps import Failure, FunctionStep, Odd, Raised, answer_of, said, shown
-from tinygraph.frozen import frozen
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 Graph = tuple[list[Array], list[bool], list[Any], list[int]]  # leaves, trainable, steps, outputs
 

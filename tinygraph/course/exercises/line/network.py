@@ -11,8 +11,8 @@ import tinygraph as tg
 from tinygraph.course.network import DigitNetwork
 from tinygraph.course.own import Own
 from tinygraph.data import digits
+from tinygraph.engine.spec import Array
 from tinygraph.optim import Optimizer
-from tinygraph.shapes import Array
 
 PART = 0.8  # of the largest learning rate, in the training
 PARTS, SAMPLES, STEPS = (0.01, 0.1, 0.5, 0.9, 1.1), 100, 50  # of what is said before

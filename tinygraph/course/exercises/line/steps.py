@@ -9,7 +9,7 @@ import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 Problem = tuple[Array, Array, Array]  # x (N, F), y (N,), w (F+1,)
 CLOSE = 1e-6  # of what is solved and not added up: there are several good ways to do that

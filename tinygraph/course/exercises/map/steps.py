@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.course.kernel_step import KernelStep, Launch, blocks_of
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _drawn = np.random.default_rng(9)
 WARP = {"sectors": 4.5}  # 4 where 32 floats lie side by side; a little more where a row ends

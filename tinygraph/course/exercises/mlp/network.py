@@ -12,8 +12,8 @@ from tinygraph import nn
 from tinygraph.course.exercises.mlp.steps import SEEDS, XOR_STEPS, xor
 from tinygraph.course.network import DigitNetwork
 from tinygraph.course.own import Own
+from tinygraph.engine.spec import Array
 from tinygraph.optim import Optimizer
-from tinygraph.shapes import Array
 
 
 class Forward(tg.Op):

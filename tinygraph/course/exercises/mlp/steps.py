@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 SEEDS, XOR_STEPS, XOR_RATE = range(5), 100, 8.0
 TABLE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])

@@ -15,8 +15,8 @@ import numpy as np
 import tinygraph as tg
 from tinygraph.course.network import DigitNetwork
 from tinygraph.course.own import Own
+from tinygraph.engine.spec import Array
 from tinygraph.optim import Optimizer
-from tinygraph.shapes import Array
 
 INPUTS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 TABLES = {"NAND": np.array([1.0, 1.0, 1.0, 0.0]), "XOR": np.array([0.0, 1.0, 1.0, 0.0])}

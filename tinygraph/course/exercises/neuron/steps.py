@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 Sample = tuple[Array, Array]  # x (F,), w (F+1,)
 Learnt = tuple[Array, Array, float, int]  # x (N, F), y (N,), eta, epochs

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _drawn = np.random.default_rng(15)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _drawn = np.random.default_rng(8)
 

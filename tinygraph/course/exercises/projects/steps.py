@@ -8,8 +8,8 @@ import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.steps import FunctionStep, shown
+from tinygraph.engine.spec import Array
 from tinygraph.recipes import srcnn_colour as colours
-from tinygraph.shapes import Array
 
 _drawn = np.random.default_rng(16)
 

@@ -10,7 +10,7 @@ from tinygraph.course.compare import RELATIVE, difference
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep, shown
 from tinygraph.data import digits
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 Labelled = tuple[Array, Array]  # logits or inputs, labels
 Weights = list[Array]  # of each layer, (outputs, inputs)

@@ -9,7 +9,7 @@ import numpy as np
 from tinygraph.course.compare import difference
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep, shown
-from tinygraph.shapes import Array
+from tinygraph.engine.spec import Array
 
 _drawn = np.random.default_rng(14)
 Tuples = tuple[tuple[float, ...], tuple[float, ...]]

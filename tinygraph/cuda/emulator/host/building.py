@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tinygraph.build_cache import compiled, key
+from tinygraph.base.build_cache import compiled, key
+from tinygraph.base.text_file import source_text
 from tinygraph.cuda.emulator.checker import VIRTUAL, symbols_of
 from tinygraph.cuda.emulator.compiler import (
     RUNTIME,
@@ -21,7 +22,6 @@ from tinygraph.cuda.emulator.host.launches import rewrite
 from tinygraph.cuda.emulator.host.refused import explained
 from tinygraph.cuda.emulator.translate import Translation
 from tinygraph.cuda.reading.source import Source, compile_error
-from tinygraph.text_file import source_text
 
 HERE = Path(__file__).resolve().parent
 INCLUDE, HOST_RUNTIME = HERE / "include", HERE / "runtime"

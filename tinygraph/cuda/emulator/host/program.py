@@ -20,14 +20,14 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any, BinaryIO, ClassVar
 
+from tinygraph.base.frozen import frozen
+from tinygraph.base.text_file import source_text
 from tinygraph.cuda.emulator.books import Found
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.emulator.host.building import Program
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.native import Failure
 from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
-from tinygraph.frozen import frozen
-from tinygraph.text_file import source_text
 
 DEFAULT_TIMEOUT = 600.0  # seconds for the whole program
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelCompileError
 
 _LIBRARIES = {
     "cublas": "cuBLAS",

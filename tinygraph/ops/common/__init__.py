@@ -1,0 +1,1 @@
+"""What several wings share: broadcasting, launches, sums, random numbers, casts."""

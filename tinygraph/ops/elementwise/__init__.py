@@ -1,0 +1,1 @@
+"""Ops of each element by itself: arithmetic, comparisons, activations, dropout."""

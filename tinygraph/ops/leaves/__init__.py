@@ -1,0 +1,1 @@
+"""Functions that make leaves: constants, counts, random numbers."""

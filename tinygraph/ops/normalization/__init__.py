@@ -1,0 +1,1 @@
+"""Normalization over a batch, a group, a layer."""

@@ -1,0 +1,1 @@
+"""Whole recurrent layers, each one op."""

@@ -1,1 +1,0 @@
-"""What several ops share: axes, operands and broadcasting, losses, products, launches."""

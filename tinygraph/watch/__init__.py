@@ -1,0 +1,1 @@
+"""Who observes a run: costs, the table of kernels, anomalies, a stopwatch."""
