@@ -67,7 +67,7 @@ def each_turn(more):
 
     def beyond(at):
         turns = -(-at["C"] * at["KH"] * at["KW"] // 9)
-        return at["argmax"] * (turns - 1) * more(at) + at["threads"] * 51
+        return at["argmax"] * (turns - 1) * more(at) + at["threads"] * (51 + 3)
 
     return beyond
 
@@ -89,13 +89,13 @@ def each_tile(at):
 # By file and kernel, what may be counted beyond the statement.
 SHARED_WORK = {
     # an output that a pixel asks in vain whether it reads it
-    "interpolate.cu: interpolate_backward": lambda at: 4 * at["gy"],
+    "interpolate.cu: interpolate_backward": lambda at: 4 * at["gy"] + 3 * at["gx"],
     "attention.cu: attention_forward": each_tile,
     # normalization.cuh: three sums; 11 operations for the moments of a thread, a group's are 10
     "batch_norm.cu: batch_moments": each_thread(11, 3),
     "layer_norm.cu: layer_norm_forward": each_thread(21, 3),
-    "layer_norm.cu: layer_norm_backward": each_thread(4, 2),
-    "layer_norm.cu: parameter_sums": each_thread(14),  # columns, over eight warps
+    "layer_norm.cu: layer_norm_backward": each_thread(10, 2),
+    "layer_norm.cu: parameter_sums": each_thread(20),  # columns, over eight warps
     "layer_norm.cu: parameter_gradients": each_thread(10),
     "batch_norm.cu: batch_statistics": each_thread(11),
     "batch_norm.cu: gradient_sums": each_thread(0, 2),
@@ -126,7 +126,7 @@ SHARED_WORK = {
     # trees in shared memory
     "linear.cu: column_sums": each_thread(1),
     "linear_few_outputs.cu: linear_few_outputs": lambda at: at["threads"] * 20 * int(at["OUTPUTS"]),
-    "conv2d.cu: conv2d_bias_gradient": each_thread(1),
+    "conv2d.cu: conv2d_bias_gradient": each_thread(4),
     # axes.cuh: what belongs to a set is computed in each thread of its group
     "sum.cu: sum_forward": each_thread(0, 1),
     "mean.cu: mean_forward": each_thread(0, 1),
@@ -146,10 +146,15 @@ SHARED_WORK = {
     "cumsum.cu: slice_sums": each_thread(0, 1),
     "cumsum.cu: cumulative_sums": lambda at: at["x"] * SCAN[group_of(at)] + at["threads"],
     # long_sum.cuh: a sum of 64 is handed on, and at the end three are added
+    "adaptive_avg_pool2d.cu: adaptive_avg_pool2d_forward": each_thread(3),
+    "adaptive_avg_pool2d.cu: adaptive_avg_pool2d_backward": each_thread(3),
+    "avg_pool2d.cu: avg_pool2d_forward": each_thread(3),
+    "avg_pool2d.cu: avg_pool2d_backward": each_thread(3),
+    "getitem.cu: getitem_backward": each_thread(3),
     "scatter.cu: sum_rows": lambda at: at["terms"] // 63 + 3 * at["sums"],
-    "softmax_cross_entropy.cu: labels_forward": each_row(3, 2),
+    "softmax_cross_entropy.cu: labels_forward": each_row(6, 2),
     "softmax_cross_entropy.cu: labels_backward": each_thread(2),
-    "softmax_cross_entropy.cu: probabilities_forward": each_row(1, 3),
+    "softmax_cross_entropy.cu: probabilities_forward": each_row(4, 3),
     "softmax_cross_entropy.cu: probabilities_backward": each_thread(3),
     # what each turn over the taps computes again, and sums that a block reduces
     "conv2d_relu_max_pool2d.cu: conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
