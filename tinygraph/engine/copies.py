@@ -15,7 +15,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
 from tinygraph.engine.feeds import FREED
 from tinygraph.engine.graph import topological_order
 from tinygraph.engine.tensor import Tensor
@@ -67,14 +66,6 @@ def writable(array: Any) -> Any:
     """The array, or where numpy may not write to it a copy."""
     read_only = isinstance(array, np.ndarray) and not array.flags.writeable
     return np.array(array) if read_only else array
-
-
-def refuse_read_only(leaf: Tensor) -> None:
-    """Raise GraphError where numpy may not write to a leaf's array, as of `from_numpy`."""
-    if isinstance(leaf.value, np.ndarray) and not leaf.value.flags.writeable:
-        expected, got = "an array that can be written to", "a read-only one, which it shares"
-        way_out = "x.value = x.numpy().copy(), or tg.tensor(array), which copies"
-        raise GraphError("in place", leaf.name or "self", expected, got, way_out)
 
 
 class _Step:

@@ -40,7 +40,7 @@ import numpy as np
 
 from tinygraph.base.errors import GraphError
 from tinygraph.engine.promises import backward_mistake, forward_mistake
-from tinygraph.engine.writes import Writes
+from tinygraph.engine.writes import Writes, refuse_read_only
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -156,8 +156,6 @@ class Eager:
         try:
             node.value[...] = array
         except ValueError:
-            from tinygraph.engine.copies import refuse_read_only
-
             refuse_read_only(node)
             raise
         Writes.note(node)

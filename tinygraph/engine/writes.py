@@ -43,6 +43,14 @@ def refuse_overwritten(node: Any) -> None:
             )
 
 
+def refuse_read_only(leaf: Any) -> None:
+    """Raise GraphError where numpy may not write to a leaf's array, as of `from_numpy`."""
+    if isinstance(leaf.value, np.ndarray) and not leaf.value.flags.writeable:
+        expected, got = "an array that can be written to", "a read-only one, which it shares"
+        way_out = "x.value = x.numpy().copy(), or tg.tensor(array), which copies"
+        raise GraphError("in place", leaf.name or "self", expected, got, way_out)
+
+
 def holds(saved: Any, array: Any) -> bool:
     """Whether an array, or memory that it has, is among what an op saved."""
     if isinstance(saved, (tuple, list)):

@@ -24,10 +24,10 @@ from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError, ShapeE
 from tinygraph.base.free_memory import too_large
 from tinygraph.base.incoming import unmasked
 from tinygraph.base.lazy import lazy
-from tinygraph.engine.copies import refuse_read_only
 from tinygraph.engine.random import Generator, default_generator, uniform
 from tinygraph.engine.spec import Array
 from tinygraph.engine.tensor import Tensor
+from tinygraph.engine.writes import refuse_read_only
 
 T = TypeVar("T", bound=Tensor)
 
