@@ -43,7 +43,7 @@ class Residual(tg.nn.Module):
         return x + self.inner(x)
 
 
-def trainer(rule):
+def trainer(rule, compile=None):
     """A small network with every kind of state, the same each time."""
     tg.manual_seed(7)
     model = tg.nn.Sequential(
@@ -57,7 +57,7 @@ def trainer(rule):
         tg.nn.Linear(64, 3),
     )
     optimizer = RULES[rule](model.named_parameters())
-    return Trainer(model, optimizer, tg.softmax_cross_entropy, progress=False)
+    return Trainer(model, optimizer, tg.softmax_cross_entropy, progress=False, compile=compile)
 
 
 def bits(worker):
