@@ -36,7 +36,7 @@ for _signal in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(_signal, signal.SIG_DFL)
 
 # They stand behind a learner's file, whose names they use: by themselves they cannot be loaded.
-collect_ignore_glob = ["tinygraph/course/exercises/*/harness.py"]
+collect_ignore_glob = ["course/exercises/*/harness.py"]
 
 # Hypothesis mixes the constants of the modules that are loaded into what it draws: which these are
 # depends on the tests that ran before.

@@ -22,8 +22,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from tinygraph.cli.machine import warmed
-from tinygraph.course.check import opened
-from tinygraph.course.exercise import Exercise, exercises, find
+from tinygraph_course.checking.check import opened
+from tinygraph_course.content.exercise import Exercise, exercises, find
 
 ROUNDS = 3
 GOALS = {"warm": ("numpy", 0.5), "cold": ("kernel", 2.0)}  # seconds for a step of which kind

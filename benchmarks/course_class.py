@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tinygraph.course.exercise import Exercise, exercises
+from tinygraph_course.content.exercise import Exercise, exercises
 
 
 def answers(exercise: Exercise) -> list[tuple[str, str]]:

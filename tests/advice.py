@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tinygraph.base import errors
 from tinygraph.base.errors import TinygraphError
 
-ROOT = Path(errors.__file__).parent
+OURS = {name: Path(__file__).parents[1] / name for name in ("tinygraph", "course")}
 PASSES_ON = {"refuse", "explain", "fault", "missing", "_cannot", "writing", "__init__"}
 given, typed = set(), set()
 _plain = TinygraphError.__init__
@@ -31,7 +30,8 @@ def place_of(frame):
         code = frame.f_code
         if code.co_name not in PASSES_ON and code.co_filename != __file__:
             path = Path(code.co_filename)
-            return f"{path.relative_to(ROOT)}:{code.co_name}" if ROOT in path.parents else ""
+            inside = next((name for name, root in OURS.items() if root in path.parents), "")
+            return f"{inside}/{path.relative_to(OURS[inside])}:{code.co_name}" if inside else ""
         frame = frame.f_back
     return ""
 

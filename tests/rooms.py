@@ -14,26 +14,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tinygraph"
+COURSE = ROOT / "course" / "tinygraph_course"  # may be away: the framework does without it
 SUFFIXES = {".py", ".cu", ".cuh", ".c", ".h", ".js"}
 PLAN = tomllib.loads((ROOT / "rooms.toml").read_text(encoding="utf-8"))
-FLOORS = {room: floor for floor, rooms in enumerate(PLAN["floors"]) for room in rooms}
+FLOORS = {
+    room: floor for floor, rooms in enumerate([*PLAN["floors"], *PLAN["course"]]) for room in rooms
+}
 KNOWN = {*sys.stdlib_module_names, "numpy"}  # what every room may import
 TOP = "tinygraph"  # the files beside the rooms, which see all of them
+TOPS = (TOP, COURSE.name)
 
 
 def module(path: Path) -> str:
     """The name by which a file is imported."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    root = COURSE.parent if path.is_relative_to(COURSE) else ROOT
+    parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {module(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = {
+    module(path): path for folder in (PACKAGE, COURSE) for path in sorted(folder.rglob("*.py"))
+}
 
 
 def room_of(name: str) -> str:
     """The room of a module: `tinygraph.ops.windows.conv2d` lies in ops."""
     parts = name.split(".")
-    return parts[1] if len(parts) > 1 and parts[1] in FLOORS else TOP
+    return parts[1] if len(parts) > 1 and parts[1] in FLOORS else parts[0]
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -64,17 +71,17 @@ def forbidden() -> Iterator[str]:
     """Each import that goes sideways, up, or to a library that the room is not named for."""
     for name, path in FILES.items():
         room = room_of(name)
-        if room == TOP:
+        if room in TOPS:
             continue
         may = PLAN["imports"].get(room)
         for other in imports(path):
             first = other.split(".")[0]
-            if first == TOP:
+            if first in TOPS:
                 there = room_of(other)
                 lower = FLOORS.get(there, len(FLOORS)) < FLOORS[room]
                 if there == room or (lower and (may is None or there in may)):
                     continue
-                if there == TOP and room in PLAN["public"]:
+                if there in TOPS and room in PLAN["public"]:
                     continue
                 yield f"{name} imports {other}, which is no floor below {room}"
             elif first not in {*KNOWN, *PLAN["libraries"].get(room, ())}:
@@ -109,8 +116,8 @@ class Size:
 
 def sizes() -> dict[str, Size]:
     """The size of each room, and of what lies beside them."""
-    found = {room: Size() for room in [*FLOORS, TOP]}
-    for path in sorted(PACKAGE.rglob("*")):
+    found = {room: Size() for room in [*FLOORS, *TOPS]}
+    for path in sorted([*PACKAGE.rglob("*"), *COURSE.rglob("*")]):
         if path.suffix in SUFFIXES and "__pycache__" not in path.parts:
             text = path.read_text(encoding="utf-8")
             size = found[room_of(module(path))]
@@ -122,19 +129,23 @@ def sizes() -> dict[str, Size]:
 
 def table() -> str:
     """The rooms from the ground up, with their sizes and what is left of their budgets."""
-    rows = ["floor  room          files   code  of      lines  of"]
+    rows = ["floor  room              files   code  of      lines  of"]
     found = sizes()
-    for room in [TOP, *FLOORS]:
+    for room in [*TOPS, *FLOORS]:
         size, (code, lines) = found[room], PLAN["budgets"][room]
         floor = FLOORS.get(room, "")
         rows.append(
-            f"{floor:>5}  {room:<12} {size.files:>6} {size.code:>6}  {code:<6} "
+            f"{floor:>5}  {room:<16} {size.files:>6} {size.code:>6}  {code:<6} "
             f"{size.lines:>6}  {lines}"
         )
-    files, code, lines = (
-        sum(getattr(size, what) for size in found.values()) for what in ("files", "code", "lines")
-    )
-    return "\n".join([*rows, f"       all          {files:>6} {code:>6}         {lines:>6}"])
+    above = {COURSE.name, *(room for floor in PLAN["course"] for room in floor)}
+    for package in TOPS:
+        own = [size for room, size in found.items() if (room in above) == (package != TOP)]
+        files, code, lines = (
+            sum(getattr(size, what) for size in own) for what in ("files", "code", "lines")
+        )
+        rows.append(f"all of {package + '/':<18} {files:>3} {code:>6}         {lines:>6}")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,6 @@ from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.base.paths import as_path, typed
 from tinygraph.cli import main
 from tinygraph.cli.arguments import parse
-from tinygraph.course import protocol
-from tinygraph.course.check import opened
-from tinygraph.course.exercise import find
-from tinygraph.course.folder import CourseFolder
-from tinygraph.course.private import Pack
 from tinygraph.training import Progress, RunFolder
 
 ROOT = Path(tg.__file__).parent
@@ -110,38 +105,6 @@ def test_a_recipe_of_a_file_is_named_as_it_says(tmp_path, capsys):
     assert main(shell(said.replace("FILE.py", "mine.py"))[1:]) == 0
 
 
-def test_a_course_is_begun_where_it_says(tmp_path, capsys):
-    Path(FOLDER).mkdir()
-    with pytest.raises(ArgumentError) as raised:
-        CourseFolder(Path(FOLDER))
-    said = way_out(raised.value).removesuffix(" begins it there")
-    assert main(shell(said)[1:]) == 0 and (Path(FOLDER) / ".course").is_dir()
-    CourseFolder(Path(FOLDER))
-    typed_in(raised.value)
-
-
-def test_a_file_of_the_course_is_made_as_it_says(tmp_path, capsys):
-    exercise = find("8")
-    path = Path(FOLDER) / exercise.file
-    with pytest.raises(ArgumentError) as raised, opened(exercise, path):
-        pass
-    said = way_out(raised.value).removesuffix(" makes it")
-    assert main(shell(said)[1:]) == 0 and path.is_file()
-    typed_in(raised.value)
-
-
-def test_a_pack_is_made_as_it_says(tmp_path):
-    """Making one takes minutes: tests/course/test_grade_private.py does."""
-    with pytest.raises(ArgumentError) as raised:
-        Pack.load(Path(FOLDER))
-    said = way_out(raised.value).removesuffix(" makes one").replace("SEED", "7")
-    assert parse(shell(said)[1:]).out == FOLDER
-    with pytest.raises(ArgumentError, match="tinygraph course private SEED OUT makes one"):
-        Path("pack.toml").write_text("nothing of a pack")
-        Pack.load(Path("pack.toml"))
-    typed_in(raised.value)
-
-
 def test_a_folder_is_closed_to_others_as_it_says(tmp_path):
     place = tmp_path / "a b'$(x)"
     place.mkdir()
@@ -156,34 +119,6 @@ def test_recipes_are_listed_as_it_says(capsys):
         tg.recipes.get("qqqqqqqqq")
     said = re.search("`(tinygraph .*)` lists", str(raised.value))[1]
     assert main(shell(said)[1:]) == 0 and "numba_cnn" in capsys.readouterr().out
-    typed_in(raised.value)
-
-
-@pytest.mark.second
-def test_hints_and_checks_of_the_course_as_it_says(tmp_path, monkeypatch, capsys):
-    assert main(["course", "start", FOLDER]) == 0
-    monkeypatch.chdir(FOLDER)
-    for command, words in ((["solution", "8"], "course hint 8"), (["run", "8"], "course check 8")):
-        assert main(["course", *command]) == 2
-        said = re.search(f"tinygraph ({words})", capsys.readouterr().err)
-        assert said and main(shell(said[1])) in (0, 1)
-        capsys.readouterr()
-
-
-def test_a_solution_is_printed_as_it_says(tmp_path, monkeypatch, capsys):
-    assert main(["course", "start", FOLDER]) == 0
-    monkeypatch.chdir(FOLDER)
-    text = (ROOT / "cli" / "course_watch.py").read_text(encoding="utf-8")
-    said = re.search(r"`tinygraph (course solution \{number\} --anyway)` prints it", text)[1]
-    assert main(shell(said.replace("{number}", "8"))) == 0
-    assert "np.add.at" in capsys.readouterr().out
-
-
-def test_a_course_for_a_protocol_is_begun_as_it_says(tmp_path, capsys):
-    with pytest.raises(ArgumentError) as raised:
-        protocol._book(Path(FOLDER) / "mine.toml")
-    assert main(shell(way_out(raised.value).removesuffix(" begins one"))[1:]) == 0
-    protocol._book(Path(FOLDER) / "mine.toml")
     typed_in(raised.value)
 
 
@@ -231,17 +166,9 @@ COMMAND = re.compile(
 TYPED = {  # a place of advice, and the test that types it in
     "training/run.py:resume_command": "test_the_command_that_resumes_a_run_names_its_folder",
     "cli/commands.py:recipe_of": "test_a_recipe_of_a_file_is_named_as_it_says",
-    "course/folder.py:__init__": "test_a_course_is_begun_where_it_says",
-    "course/check.py:opened": "test_a_file_of_the_course_is_made_as_it_says",
-    "course/private.py:load": "test_a_pack_is_made_as_it_says",
-    "course/private.py:read": "test_a_pack_is_made_as_it_says",
-    "course/protocol.py:_book": "test_a_course_for_a_protocol_is_begun_as_it_says",
     "base/trust.py:open_to_others": "test_a_folder_is_closed_to_others_as_it_says",
     "recipes/__init__.py:get": "test_recipes_are_listed_as_it_says",
     "recipes/images.py:data": "test_recipes_are_listed_as_it_says",
-    "cli/course_watch.py:_pressed": "test_a_solution_is_printed_as_it_says",
-    "cli/course.py:solution": "test_hints_and_checks_of_the_course_as_it_says",
-    "cli/course.py:run": "test_hints_and_checks_of_the_course_as_it_says",
 }
 ELSEWHERE = {  # and where that test stands, if not here
     "distributed/first.py:launched_by": ("tests/distributed/test_faults.py", "go_on"),
@@ -256,11 +183,9 @@ INSTALLS = "it would change the machine that runs the tests"
 NO_WAY_OUT = "it says what there is, and is no way out of anything"
 NOT_TYPED = {
     "cli/arguments.py:parse": NO_WAY_OUT,
-    "cli/course.py:start": NO_WAY_OUT,
     "cli/experiment.py:_module": "it takes an hour; without its words the command is in the docs",
     "cli/export.py:export": INSTALLS,
     "cli/machine.py:doctor": INSTALLS,
-    "course/stripped.py:_about": NO_WAY_OUT,
     "cuda/emulator/compiler.py:_find": INSTALLS,
     "cuda/gpu.py:__init__": INSTALLS,
     "cuda/nvrtc/compiling.py:architecture_for": INSTALLS,
@@ -275,9 +200,9 @@ NOT_TYPED = {
 }
 
 
-def places():
-    """Each function of the package that has a text with a command in it, but docstrings."""
-    for path in sorted(ROOT.rglob("*.py")):
+def places(root=ROOT):
+    """Each function of a package that has a text with a command in it, but docstrings."""
+    for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text if COMMAND.search(text) else "")
         for function in ast.walk(tree):
@@ -286,7 +211,7 @@ def places():
             body = function.body[1:] if ast.get_docstring(function) else function.body
             for node in (inner for statement in body for inner in ast.walk(statement)):
                 if isinstance(node, ast.Constant) and COMMAND.search(str(node.value)):
-                    yield f"{path.relative_to(ROOT).as_posix()}:{function.name}"
+                    yield f"{path.relative_to(root).as_posix()}:{function.name}"
 
 
 def test_each_place_that_names_a_command_is_typed_in_or_says_why_not():

@@ -20,6 +20,7 @@ import tinygraph
 from tests.data.idx_bytes import idx
 from tinygraph import cli
 from tinygraph.cli import machine, main
+from tinygraph.cli.arguments import commands
 from tinygraph.training import RunFolder
 
 mnist_module = sys.modules["tinygraph.data.mnist"]
@@ -88,7 +89,7 @@ def test_bad_seed(capsys, value):
     assert "--seed: expected a whole number from 0" in fails(capsys, [*TRAIN, f"--seed={value}"])
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in cli.PARSERS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
 def test_help_has_an_example_that_parses(capsys, command):
     with pytest.raises(SystemExit) as stop:
         main([*command, "--help"])

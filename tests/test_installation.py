@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tinygraph
+from tests import rooms
 from tinygraph.base.errors import install
 from tinygraph.cli.machine import EXTRAS
 
@@ -101,9 +102,9 @@ def test_lint_and_docs_bring_what_the_package_imports():
     """mypy reads what stands beside the package; what it is told to do without is an exception."""
     overrides = PYPROJECT["tool"]["mypy"]["overrides"]
     without = {name.removesuffix(".*") for entry in overrides for name in entry["module"]}
-    paths = [*ROOT.glob("tinygraph/**/*.py"), ROOT / "tinygraph_pytest.py"]
+    paths = [*rooms.FILES.values(), ROOT / "tinygraph_pytest.py"]
     libraries = {name for path in paths for name in imported(path)}
-    ours = {"tinygraph", "tinygraph_command"}
+    ours = {"tinygraph", "tinygraph_command", "tinygraph_course"}
     libraries -= {*sys.stdlib_module_names, *ours, "elftools", "nvidia", "ziglang"} | without
     assert libraries == {"numpy", "pytest", "hypothesis"}
     assert libraries <= required("lint") and libraries <= required("docs")

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tests.rooms import FILES
 from tinygraph.base.build_cache import folder
 from tinygraph.base.errors import ArgumentError, TinygraphError
 from tinygraph.base.paths import as_path
-from tinygraph.cli.arguments import PARSERS, parse
+from tinygraph.cli.arguments import commands as all_commands
+from tinygraph.cli.arguments import parse
 from tinygraph.cli.options import PATHS
 from tinygraph.cuda import Kernel
 from tinygraph.recipes import srcnn_network
@@ -190,7 +192,7 @@ def test_each_public_argument_that_is_a_path_is_tried_here():
 
 
 def test_no_annotation_says_another_rule():
-    files = Path(tg.__file__).parent.rglob("*.py")
+    files = FILES.values()
     assert [str(f) for f in files if "str | Path" in f.read_text(encoding="utf-8")] == []
 
 
@@ -309,8 +311,8 @@ def test_settings_of_recipes_that_are_files(home, store):
     assert not list(Path.cwd().iterdir())
 
 
-def commands(parsers=PARSERS, before=()):
-    for name, command in parsers.items():
+def commands(parsers=None, before=()):
+    for name, command in (all_commands() if parsers is None else parsers).items():
         yield (*before, name), command
         yield from commands(command.commands, (*before, name))
 

@@ -208,7 +208,7 @@ def lacks_encoding(call):
 
 
 def sources():
-    for folder in ("tinygraph", "benchmarks", "docs", ".ci"):
+    for folder in ("tinygraph", "course", "benchmarks", "docs", ".ci"):
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 

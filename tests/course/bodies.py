@@ -1,6 +1,6 @@
 """A solution with other bodies in its gaps: kernels in the manner of learners."""
 
-from tinygraph.course.marks import Gap, parts
+from tinygraph_course.content.marks import Gap, parts
 
 
 def with_step(exercise, step, body):

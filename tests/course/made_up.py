@@ -1,6 +1,6 @@
 """Records as a grading makes them, without one."""
 
-from tinygraph.course.exercise import find
+from tinygraph_course.content.exercise import find
 
 POOL = find("pool")
 LOST = {

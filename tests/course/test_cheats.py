@@ -11,10 +11,10 @@ from tests.course import test_conv, test_gradcheck, test_pool
 from tests.course.test_exercises import of
 from tinygraph.base.errors import ArgumentError
 from tinygraph.course import check as checking
-from tinygraph.course.exercise import find
-from tinygraph.course.kernel_step import KernelStep
-from tinygraph.course.op_step import OpStep
-from tinygraph.course.steps import FunctionStep
+from tinygraph_course.checking.kernel_step import KernelStep
+from tinygraph_course.checking.op_step import OpStep
+from tinygraph_course.checking.steps import FunctionStep
+from tinygraph_course.content.exercise import find
 
 POOL, SUMS, GEMM, MAP = (find(name) for name in ("pool", "sums", "gemm", "map"))
 CALL = "\n    return tg.{}(tg.Tensor(x), kernel, stride).value\n"
@@ -65,7 +65,7 @@ READS = {
     "the solution on disk": "\n    return open('/x').read()\n",
     "files of numpy": "\n    return np.load('x.npy')\n",
     "the course": (
-        "\n    from tinygraph.course.exercises.pool import steps\n    return steps.STEPS[1].cases\n"
+        "\n    from tinygraph_course.exercises.pool import steps\n    return steps.STEPS[1].cases\n"
     ),
 }
 OTHERS = {  # that fit, lead elsewhere, write the verdict, or take the checker down

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tinygraph.cli import main
-from tinygraph.course.exercise import exercises, find
-from tinygraph.course.folder import CourseFolder
+from tinygraph_course.commands.folder import CourseFolder
+from tinygraph_course.content.exercise import exercises, find
 
 POOL, FIRST = find("pool"), exercises()[0]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.course.bodies import changed, with_step
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.conv_cuda import network
 from tinygraph.cuda import Kernel, Out
 from tinygraph.ops.windows.im2col import col2im, im2col
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.conv_cuda import network
 
 CONV = find("conv_cuda")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tinygraph.base.errors import ArgumentError
-from tinygraph.course.check import check, opened
-from tinygraph.course.exercise import exercises, find
-from tinygraph.course.fingerprints import made
-from tinygraph.course.kernel_step import KernelStep
-from tinygraph.course.likeness import SURE, likeness
-from tinygraph.course.marks import Gap, parts
-from tinygraph.course.steps import NOT_BEGUN
+from tinygraph_course.checking.check import check, opened
+from tinygraph_course.checking.fingerprints import made
+from tinygraph_course.checking.kernel_step import KernelStep
+from tinygraph_course.checking.likeness import SURE, likeness
+from tinygraph_course.checking.steps import NOT_BEGUN
+from tinygraph_course.content.exercise import exercises, find
+from tinygraph_course.content.marks import Gap, parts
 
 ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.course.bodies import changed, with_step
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.fusion.network import Stage, TwoLayers
-from tinygraph.course.exercises.fusion.steps import moved
 from tinygraph.cuda import InOut, Kernel, Out
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.fusion.network import Stage, TwoLayers
+from tinygraph_course.exercises.fusion.steps import moved
 
 FUSION = find("fusion")
 

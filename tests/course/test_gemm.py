@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests.course.bodies import changed, with_step
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
 from tinygraph.cuda import Kernel, Out
+from tinygraph_course.content.exercise import find
 
 GEMM = find("gemm")
 

@@ -5,10 +5,10 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.gradcheck.ops import COALS, IN_PLACE, KINKS, LAYERS, RIGHT
-from tinygraph.course.exercises.gradcheck.steps import verdicts
-from tinygraph.course.steps import module
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.gradcheck.ops import COALS, IN_PLACE, KINKS, LAYERS, RIGHT
+from tinygraph_course.exercises.gradcheck.steps import verdicts
 
 GRADCHECK = find("gradcheck")
 SOLUTION = module(GRADCHECK.solution + GRADCHECK.harness)

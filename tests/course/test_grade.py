@@ -15,15 +15,15 @@ import pytest
 from tests.course.made_up import LOST, POOL, WRONG, passing, record
 from tinygraph.base.errors import ArgumentError, TinygraphError
 from tinygraph.cli import main
-from tinygraph.course import crew, grading
-from tinygraph.course.check import Outcome
-from tinygraph.course.classroom import csv_text, mistakes, reached, unnamed
-from tinygraph.course.crew import Job, grade
-from tinygraph.course.exercise import find
-from tinygraph.course.grading import Result, graded, key_of
-from tinygraph.course.private import Pack
-from tinygraph.course.steps import Failure
-from tinygraph.course.submissions import LARGEST, submissions
+from tinygraph_course.checking.check import Outcome
+from tinygraph_course.checking.steps import Failure
+from tinygraph_course.content.exercise import find
+from tinygraph_course.grading import crew, grading
+from tinygraph_course.grading.classroom import csv_text, mistakes, reached, unnamed
+from tinygraph_course.grading.crew import Job, grade
+from tinygraph_course.grading.grading import Result, graded, key_of
+from tinygraph_course.grading.private import Pack
+from tinygraph_course.grading.submissions import LARGEST, submissions
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.course.made_up import LOST, POOL, WRONG, passing, record
 from tinygraph.cli import main
-from tinygraph.course.exercise import find
-from tinygraph.course.gradescope import REVEAL, broken, results_json
-from tinygraph.course.grading import WAITING, Result
+from tinygraph_course.content.exercise import find
+from tinygraph_course.grading.gradescope import REVEAL, broken, results_json
+from tinygraph_course.grading.grading import WAITING, Result
 
 VISIBILITY = {"hidden", "after_due_date", "after_published", "visible"}
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
@@ -170,7 +170,7 @@ def test_an_exception_of_ours_is_told_and_goes_on(tmp_path, monkeypatch, capsys)
     def fails(*arguments):
         raise RuntimeError("out of ideas")
 
-    monkeypatch.setattr("tinygraph.cli.course_teach.grade", fails)
+    monkeypatch.setattr("tinygraph_course.commands.teach.grade", fails)
     with pytest.raises(RuntimeError):
         main(["course", "grade", "ada", "--gradescope", "r.json"])
     found = valid(json.loads((tmp_path / "r.json").read_text()))
@@ -245,7 +245,9 @@ def test_the_archive_has_both_scripts_at_its_root(tmp_path, capsys):
         modes = {e.filename: e.external_attr >> 16 & 0o777 for e in archive.infolist()}
         texts = {name: archive.read(name).decode() for name in ("setup.sh", "run_autograder")}
     assert modes["setup.sh"] == modes["run_autograder"] == 0o755
-    assert "tinygraph/cuda/emulator" in "".join(modes) and "tinygraph/course/check.py" in modes
+    assert "tinygraph/cuda/emulator" in "".join(modes)
+    inside = {"tinygraph_course/checking/check.py", "tinygraph_course/exercises/pool/steps.py"}
+    assert inside <= {*modes}
     assert not any("__pycache__" in name for name in modes)
     for name, text in texts.items():
         assert text.startswith("#!/usr/bin/env bash\n")

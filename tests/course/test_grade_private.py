@@ -7,11 +7,11 @@ import pytest
 
 from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.course.exercise import exercises, find
-from tinygraph.course.grading import graded
-from tinygraph.course.kernel_step import KernelStep
-from tinygraph.course.private import Pack
 from tinygraph.testing.drawing import drawn
+from tinygraph_course.checking.kernel_step import KernelStep
+from tinygraph_course.content.exercise import exercises, find
+from tinygraph_course.grading.grading import graded
+from tinygraph_course.grading.private import Pack
 
 MAP, POOL = find("map"), find("pool")
 
@@ -116,7 +116,9 @@ def test_what_the_code_prints_of_a_private_case_is_not_kept():
 
 @pytest.mark.second
 def test_a_pack_is_written_by_a_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tinygraph.cli.course_teach.exercises", lambda: [POOL, find("gradcheck")])
+    monkeypatch.setattr(
+        "tinygraph_course.commands.teach.exercises", lambda: [POOL, find("gradcheck")]
+    )
     assert main(["course", "private", "9", str(tmp_path / "pack.toml"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["without"] for row in found["exercises"]] == [[], [3, 4]]

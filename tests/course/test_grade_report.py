@@ -6,9 +6,9 @@ import pytest
 
 from tests.browser import dom
 from tests.course.made_up import LOST, POOL, WRONG, passing, record
-from tinygraph.course.class_report import page, write_report
-from tinygraph.course.exercise import find
-from tinygraph.course.grading import Result
+from tinygraph_course.content.exercise import find
+from tinygraph_course.grading.class_report import page, write_report
+from tinygraph_course.grading.grading import Result
 
 EVIL = "<img src=http://x.example/a.png onerror=alert(1)>"
 HIDDEN = {"1": passing(), "2": {"ok": False, "failure": {**LOST, "case": "pool(97)"}}}

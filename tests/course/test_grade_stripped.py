@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tinygraph.cli import main
-from tinygraph.course.exercise import exercises
+from tinygraph_course.content.exercise import exercises
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_no_solution_is_in_it(wheel):
     )
     assert {name.rpartition("/")[2] for name in names} <= set(allowed)
     for exercise in exercises():
-        place = f"tinygraph/course/exercises/{exercise.name}"
+        place = f"course/exercises/{exercise.name}"
         (solution,) = [name for name in names if name.startswith(f"{place}/solution.")]
         assert texts[solution] == exercise.stub != exercise.solution
         outline = json.loads(texts[f"{place}/outline.json"])

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.graph.steps import GRAPHS, program, wrong_with
-from tinygraph.course.steps import module
 from tinygraph.testing import strategies as ts
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.graph.steps import GRAPHS, program, wrong_with
 
 GRAPH = find("graph")
 SOLUTION = module(GRAPH.solution + GRAPH.harness)

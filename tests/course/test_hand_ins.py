@@ -7,11 +7,11 @@ import pytest
 
 from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.course.check import check
-from tinygraph.course.exercise import find
-from tinygraph.course.grading import graded
-from tinygraph.course.private import Pack
-from tinygraph.course.submissions import submissions
+from tinygraph_course.checking.check import check
+from tinygraph_course.content.exercise import find
+from tinygraph_course.grading.grading import graded
+from tinygraph_course.grading.private import Pack
+from tinygraph_course.grading.submissions import submissions
 
 NEURON, MAP = find("neuron"), find("map")
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.course.test_exercises import of
 from tests.course.test_pool import POOL, with_body
-from tinygraph.course.exercise import find
-from tinygraph.course.known import recognised
+from tinygraph_course.checking.known import recognised
+from tinygraph_course.content.exercise import find
 
 RUNNING = """
     OH, OW = windows(x.shape[2], kernel, stride), windows(x.shape[3], kernel, stride)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tinygraph.course.goals import Missed
-from tinygraph.course.likeness import LIKELY, SURE, fingerprint, likeness
+from tinygraph_course.checking.goals import Missed
+from tinygraph_course.checking.likeness import LIKELY, SURE, fingerprint, likeness
 
 LOAD, STORE = 0, 1
 

@@ -5,11 +5,11 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.line.steps import INPUTS, SETS, sets
-from tinygraph.course.rules import broken_rules
-from tinygraph.course.steps import module
 from tinygraph.testing.drawing import search
+from tinygraph_course.checking.rules import broken_rules
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.line.steps import INPUTS, SETS, sets
 
 LINE = find("line")
 SOLUTION = module(LINE.solution)

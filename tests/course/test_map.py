@@ -3,9 +3,9 @@
 import pytest
 
 from tests.course.test_exercises import of
-from tinygraph.course.child import Child, Limits
-from tinygraph.course.exercise import find
 from tinygraph.cuda.emulator.translate import translate
+from tinygraph_course.checking.child import Child, Limits
+from tinygraph_course.content.exercise import find
 
 MAP = find("map")
 SCALE = "        m[i] *= s[i % cols];"

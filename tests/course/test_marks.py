@@ -3,7 +3,7 @@
 import pytest
 
 from tinygraph.base.errors import ArgumentError
-from tinygraph.course.marks import Gap, clean, edited, parts, stub
+from tinygraph_course.content.marks import Gap, clean, edited, parts, stub
 
 SOLUTION = """\
 __device__ float load(const float* x)

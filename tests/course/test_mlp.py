@@ -6,9 +6,9 @@ import pytest
 import tinygraph as tg
 from tests.course.framework.mlp import Framework, outputs
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.mlp.steps import xor
-from tinygraph.course.steps import module
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.mlp.steps import xor
 
 MLP = find("mlp")
 SOLUTION = module(MLP.solution + MLP.harness)

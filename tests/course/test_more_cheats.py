@@ -4,7 +4,7 @@ import pytest
 
 from tests.course.bodies import with_step
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
+from tinygraph_course.content.exercise import find
 
 LOSS = """
     import tinygraph as tg

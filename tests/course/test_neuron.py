@@ -5,13 +5,13 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.neuron.steps import separable
-from tinygraph.course.rules import broken_rules
-from tinygraph.course.steps import module
 from tinygraph.recipes.perceptron import Perceptron, with_ones
 from tinygraph.recipes.truth_tables import truth_table
 from tinygraph.testing.drawing import search
+from tinygraph_course.checking.rules import broken_rules
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.neuron.steps import separable
 
 NEURON = find("neuron")
 SOLUTION = module(NEURON.solution)

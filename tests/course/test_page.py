@@ -9,10 +9,10 @@ import pytest
 
 from tests.show.stepping.pages import data_of
 from tinygraph.cli import main
-from tinygraph.course.check import check
-from tinygraph.course.exercise import find
-from tinygraph.course.goals import missed
-from tinygraph.course.page import write_page
+from tinygraph_course.checking.check import check
+from tinygraph_course.checking.goals import missed
+from tinygraph_course.commands.page import write_page
+from tinygraph_course.content.exercise import find
 
 SUMS = find("sums")
 BARRIER = "        __syncthreads();\n        if (t < half)\n"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.course.test_parallel import PARALLEL, SOLUTION, with_body
-from tinygraph.course.check import opened
-from tinygraph.course.exercises.parallel.steps import ring_differs
-from tinygraph.course.own import Own, Stumbled
-from tinygraph.course.steps import module
+from tinygraph_course.checking.check import opened
+from tinygraph_course.checking.own import Own, Stumbled
+from tinygraph_course.checking.steps import module
+from tinygraph_course.exercises.parallel.steps import ring_differs
 
 PRINTS = """
     W = len(parts)

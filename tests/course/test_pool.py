@@ -5,8 +5,8 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.steps import module
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
 
 POOL = find("pool")
 

@@ -5,10 +5,10 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.steps import module
 from tinygraph.recipes import srcnn_colour, srcnn_network, srcnn_quality
 from tinygraph.recipes.srcnn_samples import Crops, Pair
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
 
 PROJECTS = find("projects")
 SOLUTION = module(PROJECTS.solution + PROJECTS.harness)

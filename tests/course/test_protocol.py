@@ -11,11 +11,11 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.cli import main
-from tinygraph.course import figures
-from tinygraph.course.exercise import find
-from tinygraph.course.protocol import verified
-from tinygraph.course.steps import module
 from tinygraph.data import Draws, degrade, digits
+from tinygraph_course.checking.steps import module
+from tinygraph_course.commands import figures
+from tinygraph_course.commands.protocol import verified
+from tinygraph_course.content.exercise import find
 
 PROJECTS = module(find("projects").solution + find("projects").harness)
 SEED, HELD, SCALE = 3, 2, 2

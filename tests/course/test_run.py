@@ -9,12 +9,12 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.cli import main
-from tinygraph.course.check import opened
-from tinygraph.course.exercise import Exercise, exercises, find
-from tinygraph.course.folder import CourseFolder
-from tinygraph.course.network import DigitNetwork, trained
-from tinygraph.course.own import Own, Stumbled
 from tinygraph.cuda import InOut
+from tinygraph_course.checking.check import opened
+from tinygraph_course.checking.network import DigitNetwork, trained
+from tinygraph_course.checking.own import Own, Stumbled
+from tinygraph_course.commands.folder import CourseFolder
+from tinygraph_course.content.exercise import Exercise, exercises, find
 
 POOL = find("pool")
 WITH_NETWORK = [exercise for exercise in exercises() if exercise.network]
@@ -54,7 +54,7 @@ def test_it_learns_and_as_the_framework_would(exercise, folder, capsys):
 
 @pytest.mark.second
 def test_lines_of_a_run_fit_a_narrow_terminal(folder, monkeypatch, capsys):
-    monkeypatch.setattr("tinygraph.cli.course.width", lambda: 40)
+    monkeypatch.setattr("tinygraph_course.commands.learn.width", lambda: 40)
     exercise = find("mlp")
     (folder / exercise.file).write_text(exercise.solution)
     assert main(["course", "run", "mlp"]) == 0

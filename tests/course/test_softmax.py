@@ -5,9 +5,9 @@ import pytest
 
 import tinygraph as tg
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.exercises.softmax.steps import DIGITS, GOOD, SEEDS, near
-from tinygraph.course.steps import module
+from tinygraph_course.checking.steps import module
+from tinygraph_course.content.exercise import find
+from tinygraph_course.exercises.softmax.steps import DIGITS, GOOD, SEEDS, near
 
 SOFTMAX = find("softmax")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.course.test_exercises import of
-from tinygraph.course.exercise import find
-from tinygraph.course.picture import picture
+from tinygraph_course.checking.picture import picture
+from tinygraph_course.content.exercise import find
 
 SUMS = find("sums")
 TREE = """    const int t = threadIdx.x;

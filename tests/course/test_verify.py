@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import tinygraph.course.exercises as package
+import tinygraph_course.exercises as package
 from tinygraph.base.errors import ArgumentError
 from tinygraph.cli import main
-from tinygraph.course.exercise import Exercise, exercises, find
-from tinygraph.course.verify import tried
+from tinygraph_course.checking.verify import tried
+from tinygraph_course.content.exercise import Exercise, exercises, find
 
 EXAMPLE = Path(__file__).parents[2] / "docs/course/example"
 EXCHANGED = '"m = (1 - beta) * m + beta * value"'

@@ -9,11 +9,11 @@ import pytest
 
 from tests.course.test_exercises import of
 from tests.course.test_pool import with_body
-from tinygraph.course.check import check, opened
-from tinygraph.course.child import Child, Limits, _hang
-from tinygraph.course.exercise import find
-from tinygraph.course.own import Own
-from tinygraph.course.screen import screen
+from tinygraph_course.checking.check import check, opened
+from tinygraph_course.checking.child import Child, Limits, _hang
+from tinygraph_course.checking.own import Own
+from tinygraph_course.checking.screen import screen
+from tinygraph_course.content.exercise import find
 
 POOL = find("pool")
 
@@ -180,8 +180,8 @@ def test_problems_can_be_drawn_where_others_have_started_the_fork_server(tmp_pat
     script.write_text(
         "import multiprocessing, sys\n"
         "from pathlib import Path\n"
-        "from tinygraph.course.check import check\n"
-        "from tinygraph.course.exercise import find\n"
+        "from tinygraph_course.checking.check import check\n"
+        "from tinygraph_course.content.exercise import find\n"
         "if __name__ == '__main__':\n"
         "    process = multiprocessing.get_context('forkserver').Process(target=print)\n"
         "    process.start(), process.join()\n"

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-import tinygraph.cli.course_watch as course_watch
+import tinygraph_course.commands.watch as course_watch
 from tinygraph.cli import main
-from tinygraph.course.exercise import exercises, find
-from tinygraph.course.folder import CourseFolder
-from tinygraph.course.screen import screen, wrapped
+from tinygraph_course.checking.screen import screen, wrapped
+from tinygraph_course.commands.folder import CourseFolder
+from tinygraph_course.content.exercise import exercises, find
 
 POOL = find("pool")
 RIGHT_1 = POOL.stub.replace(
@@ -148,7 +148,7 @@ def test_what_was_found_is_drawn_anew_at_another_size(folder, watched, monkeypat
 
 @pytest.mark.second
 def test_once_all_steps_are_right_s_shows_the_solution_and_r_trains(folder, watched, monkeypatch):
-    monkeypatch.setattr("tinygraph.course.network.DigitNetwork.epochs", 1)
+    monkeypatch.setattr("tinygraph_course.checking.network.DigitNetwork.epochs", 1)
     folder.note(POOL, {"predicted": []})
     out = watched(lambda: folder.file(POOL).write_text(POOL.solution), "", "s", "r", "q")
     assert "r run   n next" in out and "np.add.at(gx" in out
@@ -212,7 +212,7 @@ def test_where_the_step_is_too_high_its_words_stay_and_the_picture_goes(tmp_path
 
 
 def test_two_long_values_are_shown_from_where_they_differ():
-    from tinygraph.course.screen import _from_where_they_differ as cut
+    from tinygraph_course.checking.screen import _from_where_they_differ as cut
 
     same, expected, got = "[" + "10, " * 30, "7, 3]", "8, 3]"
     assert cut(same + expected, same + got, 200) == (same + expected, same + got)

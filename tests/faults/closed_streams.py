@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import tinygraph as tg
-from tests.every_command import OP, PROGRAM, SCALE, commands
+from tests.every_command import COURSE, OP, PROGRAM, SCALE, commands
 from tests.faults.tally import Tally
 from tinygraph.cli import main
 from tinygraph.training import RunFolder
@@ -59,7 +59,7 @@ def prepare(folder):
     for words in (
         ["train", *quick, "--run", str(folder / "numba")],
         ["train", "lstm_text", "--data", str(text), *small, "--run", str(folder / "text")],
-        ["course", "start", str(folder / "course")],
+        *([["course", "start", str(folder / "course")]] if COURSE else []),
     ):
         with redirect_stdout(io.StringIO()):
             if main(words):
@@ -69,8 +69,9 @@ def prepare(folder):
     tg.training.save_arrays(folder / "p", network.state_dict())
     for name, content in (("scale.cu", SCALE), ("program.cu", PROGRAM), ("my_op.py", OP)):
         (folder / name).write_text(content, encoding="utf-8")
-    (folder / "submission").mkdir()
-    shutil.copy(folder / "course" / "01_neuron.py", folder / "submission")
+    if COURSE:
+        (folder / "submission").mkdir()
+        shutil.copy(folder / "course" / "01_neuron.py", folder / "submission")
     Image.fromarray(np.zeros((9, 11, 3), np.uint8)).save(folder / "in.png")
     return folder
 

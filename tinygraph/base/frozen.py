@@ -52,8 +52,8 @@ def complete(cls: type) -> None:
 def _again(known: Field[Any]) -> Any:
     """The same default for the same argument, in another class."""
     if known.default_factory is not MISSING:
-        return field(default_factory=known.default_factory)
-    return field(default=known.default)
+        return field(default_factory=known.default_factory, kw_only=known.kw_only)
+    return field(default=known.default, kw_only=known.kw_only)
 
 
 def _init_of(name: str, own: list[tuple[str, Any, Any]]) -> Any:

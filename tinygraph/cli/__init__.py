@@ -1,7 +1,8 @@
 """The `tinygraph` command.
 
 Each command is one function (commands.py, machine.py), which returns what `--json` prints and shows
-the rest with `print`; `PARSERS` (arguments.py) lists them.
+the rest with `print`; `PARSERS` (arguments.py) lists them.  Other packages have more of them, as
+entry points of the group `tinygraph.commands`.
 
 Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130, 143 or 129
 stopped by a signal: SIGINT, SIGTERM, SIGHUP.

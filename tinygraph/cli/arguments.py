@@ -5,14 +5,13 @@ from __future__ import annotations
 import platform
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 import tinygraph
-import tinygraph.cli.course as course
-import tinygraph.cli.course_teach as course_teach
+from tinygraph.base.errors import ArgumentError
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
-from tinygraph.cli.course_watch import watch
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment
 from tinygraph.cli.export import EXPORT, export
 from tinygraph.cli.gradcheck import gradcheck_file
@@ -115,7 +114,7 @@ class Command(NamedTuple):
     commands: Mapping[str, Command] = {}
 
 
-PARSERS = {
+PARSERS: dict[str, Command] = {
     "train": Command(train, "train a recipe", "numba_cnn --epochs 5 --run runs/first", TRAIN),
     "evaluate": Command(evaluate, "measure a trained run on its test data", "runs/first", EVALUATE),
     "recipes": Command(
@@ -190,65 +189,6 @@ PARSERS = {
         "numba_cnn --device cpu --set compile=true",
         PROFILE,
     ),
-    "course": Command(
-        watch,
-        "exercises of numpy and CUDA C: check the current one whenever its file is saved",
-        "check 8",
-        {},
-        {
-            "start": Command(
-                course.start, "make the files of the exercises", "my-course", course.FOLDER
-            ),
-            "check": Command(course.check_one, "check an exercise once", "8", course.EXERCISE),
-            "hint": Command(course.hint, "the next hint for the current step", "", course.EXERCISE),
-            "run": Command(
-                course.run, "train a network on digits with what you wrote", "8", course.EXERCISE
-            ),
-            "status": Command(course.status, "how far every exercise is", "", {}),
-            "reset": Command(
-                course.reset, "begin an exercise anew; the file is kept", "8", course.EXERCISE
-            ),
-            "solution": Command(
-                course.solution,
-                "print the solution of an exercise that is done",
-                "8",
-                {**course.EXERCISE, "--anyway": "also where it is not done"},
-            ),
-            "verify": Command(
-                course.verify, "for writers: is each mistake of an exercise named?", "8", course.OWN
-            ),
-            "grade": Command(
-                course_teach.grade_all,
-                "for teachers: grade a submission, or a class",
-                "submissions --csv grades.csv",
-                course_teach.GRADE,
-            ),
-            "gradescope": Command(
-                course_teach.gradescope,
-                "for teachers: write an autograder for Gradescope",
-                "autograder.zip --exercise 8 --private pack.toml",
-                course_teach.GRADESCOPE,
-            ),
-            "build": Command(
-                course_teach.build,
-                "for teachers: build a wheel without the solutions",
-                "--stripped dist",
-                course_teach.BUILD,
-            ),
-            "private": Command(
-                course_teach.private,
-                "for teachers: make a pack of private cases",
-                "20261123 pack.toml",
-                course_teach.PRIVATE,
-            ),
-            "protocol": Command(
-                course.protocol,
-                "seal what a project states, or compute its figures again",
-                "16_srcnn.toml",
-                course.PROTOCOL,
-            ),
-        },
-    ),
     "doctor": Command(
         doctor,
         "say what tinygraph finds on this machine",
@@ -256,6 +196,30 @@ PARSERS = {
         {"--warm": "compile the emulator now, so that the first kernel need not wait for it"},
     ),
 }
+
+
+def commands() -> Mapping[str, Command]:
+    """All commands: ours, and those that other packages have as entry points `tinygraph.commands`.
+
+    An entry point names a Command.  One whose package is gone is none.
+
+    Raises
+    ------
+    ArgumentError
+        One cannot be loaded.
+    """
+    for point in entry_points(group="tinygraph.commands"):
+        if point.name in PARSERS:
+            continue
+        try:
+            PARSERS[point.name] = point.load()
+        except Exception as error:
+            package = point.module.partition(".")[0]
+            if isinstance(error, ModuleNotFoundError) and error.name == package:
+                continue
+            got, way_out = f"{type(error).__name__}: {error}", f"install {package} again"
+            raise ArgumentError("tinygraph", point.name, "a command", got, way_out) from error
+    return PARSERS
 
 
 def parse(argv: Sequence[str]) -> Namespace:
@@ -268,7 +232,7 @@ def parse(argv: Sequence[str]) -> Namespace:
     version = f"tinygraph {tinygraph.__version__} (Python {platform.python_version()})"
     parser.add_argument("--version", action="version", version=version)
     parsers: dict[str, Parser] = {}
-    _add(parser, PARSERS, "command", parsers)
+    _add(parser, commands(), "command", parsers)
     if argv[:1] == ["run-cuda"]:
         argv = ["run-cuda", *own_options_first(argv[1:])]
     args, rest = parser.parse_known_args(argv)

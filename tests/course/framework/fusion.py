@@ -3,7 +3,7 @@
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.course.exercises.fusion.steps import moved
+from tinygraph_course.exercises.fusion.steps import moved
 
 
 class Framework:

@@ -3,7 +3,7 @@
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.course.exercises.gradcheck.ops import RIGHT
+from tinygraph_course.exercises.gradcheck.ops import RIGHT
 
 
 class Framework:

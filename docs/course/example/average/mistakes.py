@@ -1,6 +1,6 @@
 """What goes wrong in exercise 21."""
 
-from tinygraph.course.exercise import Mistake
+from tinygraph_course.content.exercise import Mistake
 
 _NEXT = "m = beta * m + (1 - beta) * value"
 

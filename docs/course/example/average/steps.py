@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinygraph.course.steps import FunctionStep
+from tinygraph_course.checking.steps import FunctionStep
 
 
 def values(*numbers):

@@ -1,0 +1,1 @@
+"""A learner's file is tried step by step, and its mistakes are named."""

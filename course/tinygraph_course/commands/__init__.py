@@ -1,0 +1,1 @@
+"""`tinygraph course`: the commands of learners, writers of exercises and teachers."""

@@ -1,0 +1,1 @@
+"""What an exercise is: its files, read."""

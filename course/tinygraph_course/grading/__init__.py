@@ -1,0 +1,1 @@
+"""Submissions of others: points, reports, Gradescope, private cases."""
