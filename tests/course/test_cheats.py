@@ -10,7 +10,7 @@ import pytest
 from tests.course import test_conv, test_gradcheck, test_pool
 from tests.course.test_exercises import of
 from tinygraph.base.errors import ArgumentError
-from tinygraph.course import check as checking
+from tinygraph_course.checking import check as checking
 from tinygraph_course.checking.kernel_step import KernelStep
 from tinygraph_course.checking.op_step import OpStep
 from tinygraph_course.checking.steps import FunctionStep

@@ -23,7 +23,7 @@ def wheel(tmp_path_factory):
 def test_no_solution_is_in_it(wheel):
     assert wheel.name.endswith("+stripped-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if "/course/exercises/" in name]
+        names = [name for name in archive.namelist() if "_course/exercises/" in name]
         texts = {name: archive.read(name).decode() for name in names}
         record = archive.read(next(n for n in archive.namelist() if n.endswith("/RECORD"))).decode()
         assert {line.split(",")[0] for line in record.splitlines()} == set(archive.namelist())
@@ -39,7 +39,7 @@ def test_no_solution_is_in_it(wheel):
     )
     assert {name.rpartition("/")[2] for name in names} <= set(allowed)
     for exercise in exercises():
-        place = f"course/exercises/{exercise.name}"
+        place = f"tinygraph_course/exercises/{exercise.name}"
         (solution,) = [name for name in names if name.startswith(f"{place}/solution.")]
         assert texts[solution] == exercise.stub != exercise.solution
         outline = json.loads(texts[f"{place}/outline.json"])
