@@ -328,15 +328,13 @@ def test_there_are_as_many_as_were_asked_for():
 
 # ---- a check that has tried nothing -------------------------------------------------------------
 
-HINTS = ("", "", "")
-
 
 @pytest.mark.parametrize(
     "step",
     [
-        FunctionStep(1, "", HINTS, "pool", []),
-        OpStep(1, "", HINTS, "MaxPool2d", [], differenced=()),
-        KernelStep(1, "", HINTS, []),
+        FunctionStep(1, "pool", []),
+        OpStep(1, "MaxPool2d", [], differenced=()),
+        KernelStep(1, []),
     ],
     ids=lambda step: type(step).__name__,
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from tinygraph.base.errors import ArgumentError
-from tinygraph_course.content.marks import Gap, clean, edited, parts, stub
+from tinygraph_course.content.marks import Gap, clean, parts, stub, with_body
 
 SOLUTION = """\
 __device__ float load(const float* x)
@@ -54,8 +54,10 @@ def test_a_mark_without_the_other(text):
         stub(text)
 
 
-@pytest.mark.parametrize("old", ["nowhere", "i"])
-def test_an_edit_that_has_rotted(old):
-    with pytest.raises(ArgumentError, match="text that stands once"):
-        edited(SOLUTION, [(old, "")])
-    assert "threadIdx.y" in edited(SOLUTION, [("threadIdx.x", "threadIdx.y")])
+def test_another_body_is_indented_as_the_gap():
+    body = ["int j = threadIdx.y;", "return x[j];"]
+    assert with_body(SOLUTION, 1, body) == (
+        "__device__ float load(const float* x)\n{\n    int j = threadIdx.y;\n    return x[j];\n}\n"
+    )
+    with pytest.raises(ArgumentError, match="step 2: expected one gap, got 0"):
+        with_body(SOLUTION, 2, body)

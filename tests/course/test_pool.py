@@ -10,72 +10,6 @@ from tinygraph_course.content.exercise import find
 
 POOL = find("pool")
 
-RIGHT = {
-    "by comprehension": (
-        "pool",
-        """
-    N, C, H, W = x.shape
-    rows = range(0, H - kernel + 1, stride)
-    columns = range(0, W - kernel + 1, stride)
-    return np.array([[[[x[n, c, h:h + kernel, w:w + kernel].max() for w in columns]
-                       for h in rows] for c in range(C)] for n in range(N)], dtype=x.dtype)
-""",
-    ),
-    "a running maximum": (
-        "pool",
-        """
-    OH, OW = windows(x.shape[2], kernel, stride), windows(x.shape[3], kernel, stride)
-    y = np.full((*x.shape[:2], OH, OW), -np.inf, x.dtype)
-    for i in range(kernel):
-        for j in range(kernel):
-            part = x[:, :, i::stride, j::stride][:, :, :OH, :OW]
-            y = np.where(part > y, part, y)
-    return y
-""",
-    ),
-    "sums by bincount": (
-        "backward",
-        """
-    N, C, H, W = shape
-    offsets = np.arange(N * C).reshape(N, C, 1, 1) * (H * W)
-    places = (argmax + offsets).ravel()
-    sums = np.bincount(places, gy.ravel().astype(float), N * C * H * W)
-    return sums.astype(gy.dtype).reshape(shape)
-""",
-    ),
-}
-WRONG = {  # (function, body, name of the mistake)
-    "counted from zero": (
-        "windows",
-        "\n    n = 0\n    while (n + 1) * stride + kernel <= size:\n        n += 1\n    return n\n",
-        "window-lost",
-    ),
-    "a maximum that starts at 0": (
-        "pool",
-        """
-    OH, OW = windows(x.shape[2], kernel, stride), windows(x.shape[3], kernel, stride)
-    y = np.zeros((*x.shape[:2], OH, OW), x.dtype)
-    for i in range(kernel):
-        for j in range(kernel):
-            y = np.maximum(y, x[:, :, i::stride, j::stride][:, :, :OH, :OW])
-    return y
-""",
-        "begins-at-zero",
-    ),
-    "a loop that writes over": (
-        "backward",
-        """
-    gx = np.zeros(shape, gy.dtype)
-    for n, c, u, v in np.ndindex(*gy.shape):
-        h, w = divmod(int(argmax[n, c, u, v]), shape[3])
-        gx[n, c, h, w] = gy[n, c, u, v]
-    return gx
-""",
-        "overwritten",
-    ),
-    "outside of the catalogue": ("backward", "\n    return np.full(shape, 0.5, gy.dtype)\n", None),
-}
-
 
 def with_body(function, body):
     """The solution with another body of one function."""
@@ -84,18 +18,6 @@ def with_body(function, body):
     end = text.find("\n\n\n", start)
     head = text[start : text.index('"""', text.index('"""', start) + 3) + 3]
     return text[:start] + head + body + text[end:]
-
-
-@pytest.mark.parametrize("style", RIGHT)
-def test_right_answers_in_another_style_pass(style, tmp_path):
-    assert of(POOL, with_body(*RIGHT[style]), tmp_path).ok
-
-
-@pytest.mark.parametrize("style", WRONG)
-def test_wrong_answers_in_another_style_are_named(style, tmp_path):
-    function, body, name = WRONG[style]
-    found = of(POOL, with_body(function, body), tmp_path).failure.mistake
-    assert (found and found.name) == name
 
 
 GIVEN = "return (backward(gy, argmax, shape),)"

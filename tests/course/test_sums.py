@@ -8,65 +8,6 @@ from tinygraph_course.checking.picture import picture
 from tinygraph_course.content.exercise import find
 
 SUMS = find("sums")
-TREE = """    const int t = threadIdx.x;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (t < half)
-            parts[t] += parts[t + half];
-    }
-"""
-RIGHT = {
-    "neighbours first": """    for (int step = 1; step < BLOCK; step *= 2) {
-        __syncthreads();
-        if (threadIdx.x % (2 * step) == 0)
-            parts[threadIdx.x] += parts[threadIdx.x + step];
-    }
-""",
-    "one thread alone": """    __syncthreads();
-    if (threadIdx.x == 0)
-        for (int i = 1; i < BLOCK; ++i)
-            parts[0] += parts[i];
-""",
-}
-WRONG = {
-    "a barrier at the end of each round": (
-        """    for (unsigned k = BLOCK >> 1; k; k >>= 1) {
-        if (threadIdx.x < k) {
-            float other = parts[threadIdx.x + k];
-            parts[threadIdx.x] = parts[threadIdx.x] + other;
-        }
-        __syncthreads();
-    }
-""",
-        "barrier-after-alone",
-    ),
-    "no barrier in a loop that counts up": (
-        """    for (int round = 0; (BLOCK >> (round + 1)) > 0; ++round) {
-        const int half = BLOCK >> (round + 1);
-        if (threadIdx.x >= half) continue;
-        parts[threadIdx.x] += parts[threadIdx.x + half];
-    }
-""",
-        "no-barrier",
-    ),
-}
-
-
-@pytest.mark.second
-@pytest.mark.sweep(4)
-@pytest.mark.parametrize("style", RIGHT)
-def test_right_kernels_in_another_style_pass(style, tmp_path):
-    outcome = of(SUMS, SUMS.solution.replace(TREE, RIGHT[style]), tmp_path)
-    assert outcome.ok, outcome.failure
-
-
-@pytest.mark.second
-@pytest.mark.sweep(4)
-@pytest.mark.parametrize("style", WRONG)
-def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
-    body, name = WRONG[style]
-    failure = of(SUMS, SUMS.solution.replace(TREE, body), tmp_path).failure
-    assert failure.mistake is not None and failure.mistake.name == name
 
 
 def test_what_a_wrong_kernel_shows(tmp_path):

@@ -148,12 +148,6 @@ def show_columns(cols: Array, size: Pair, k: Pair, s: Pair, p: Pair) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "How large is the output?",
-        (
-            "Its zeros make the row n + 2p long. Where does the last kernel begin that still fits?",
-            "It begins at a multiple of s, at most n + 2p - k. Count these multiples.",
-            "return (____ - k) // ____ + ____",
-        ),
         "out_size",
         SIZES,
         sizes,
@@ -161,12 +155,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "A convolution by loops",
-        (
-            "Which pixels of the padded image does the output (u, v) read, of how many channels?",
-            "Slice the window at (u * s[0], v * s[1]), multiply by w, sum over c, i and j, add b.",
-            "y[:, :, u, v] = (w * image[:, None, :, ____ : ____, ____ : ____]).sum(axis=____) + b",
-        ),
         "direct",
         PROBLEMS,
         problems,
@@ -174,12 +162,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Windows as columns",
-        (
-            "Take pixel (i, j) = (0, 0) of every window: which pixels of the image are these?",
-            "Let cols be (N, C, KH, KW, OH, OW): each (i, j) is a slice with a step. Reshape last.",
-            "cols[:, :, i, j] = image[:, :, i : i + ____ : s[0], j : j + ____ : s[1]]",
-        ),
         "im2col",
         [windows_of(case) for case in PROBLEMS],
         lambda: problems().map(windows_of),
@@ -187,12 +169,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "The convolution as a product",
-        (
-            "Which two axes does the product sum over, and do both count (c, i, j) in one order?",
-            "w as (O, C*KH*KW) times cols gives (N, O, OH*OW); b has an entry for each o.",
-            "y = w.reshape(O, ____) @ im2col(____) + b[____]",
-        ),
         "tg_gemm",
         PROBLEMS,
         problems,
@@ -202,12 +178,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "Columns back to the image",
-        (
-            "In how many columns does a pixel stand where windows overlap?",
-            "The loop of im2col with the sides exchanged, and +=; then leave the padding out.",
-            "image[:, :, ____, ____] += cols[:, :, i, j]   then   image[:, :, ____ : ____, ____]",
-        ),
         "col2im",
         [columns_of(case) for case in PROBLEMS],
         lambda: problems().map(columns_of),
@@ -215,12 +185,6 @@ STEPS = [
     ),
     OpStep(
         6,
-        "An op of the graph",
-        (
-            "y = w @ cols + b for each sample: what is the gradient of w, of cols and of b there?",
-            "gw is gy @ cols^T, summed over samples; gb the sum of gy; gx col2im of w^T @ gy.",
-            "gw = (gy @ ____).sum(axis=0)   gx = col2im(____ @ gy, ____)   gb = gy.sum(axis=____)",
-        ),
         "Conv2d",
         [((s, p), (x, w, b)) for x, w, b, s, p in PROBLEMS],
         differenced=(12,),

@@ -225,15 +225,6 @@ INFINITE = np.full((1, 3, 4), -np.inf, np.float32)
 STEPS = [
     KernelStep(
         1,
-        "An element of the columns",
-        (
-            "Of 6 windows in 2 rows of 3: to which window belongs element 4, and what is left of "
-            "its number for the other indices?",
-            "The last index is i % OW; the next one i / OW % OH, and so on; what is left is the "
-            "plane. The pixel lies at u * S + kh - P and v * S + kw - P.",
-            "v = i % ____, u = i / ____ % ____; kw = i / (____) % KW; ... "
-            "if (h < ____ || h >= ____ || ...) return ____;",
-        ),
         [
             gathered((1, 1, 1, 4), (1, 2)),
             gathered((1, 1, 3, 3), (2, 2)),
@@ -246,13 +237,6 @@ STEPS = [
     ),
     KernelStep(
         2,
-        "The sum for each pixel",
-        (
-            "Window u begins at row u * S - P. If row h is its row kh, what is u?",
-            "u * S = h + P - kh: there is such a window if this is not negative, S divides it, and "
-            "u < OH. The same for v. Sum over all kh and kw, write once.",
-            "down = h + P - ____;   if (down < 0 || down % ____ != 0) continue;   u = down / ____;",
-        ),
         [
             summed((1, 1, 1, 4), (1, 2)),
             summed((1, 1, 3, 3), (2, 2)),
@@ -265,13 +249,6 @@ STEPS = [
     ),
     KernelStep(
         3,
-        "The largest pixel and its place",
-        (
-            "With which pixel does a window begin, so that each has a winner, of whatever numbers?",
-            "Best is the first pixel of the window, where its place h * W + w in the plane. A "
-            "later pixel wins if it is larger.",
-            "where = u * ____ * W + v * ____;   if (image[h * W + w] > ____) { where = ____; ... }",
-        ),
         [
             largest((1, 2, 4)),
             largest((1, 2, 2), x=NEGATIVE),
@@ -284,14 +261,6 @@ STEPS = [
     ),
     KernelStep(
         4,
-        "The gradient is collected",
-        (
-            "If a thread for each window adds to a pixel, who else may add to it? And if a thread "
-            "owns a pixel, what does it look at?",
-            "For each window over the pixel: if its argmax is h * W + w, add its gy. Write the "
-            "sum, also where it is 0.",
-            "if (argmax[(plane * ____ + u) * ____ + v] == ____) sum += gy[____];   gx[i] = sum;",
-        ),
         [
             returned((1, 2, 4)),
             returned((1, 3, 3), 2, 1),
@@ -303,14 +272,6 @@ STEPS = [
     ),
     KernelStep(
         5,
-        "The layer in one launch",
-        (
-            "Thread 0 multiplies elements of cols that other threads have written. What lies "
-            "between, and whom does it hold up?",
-            "A loop in steps of blockDim.x fills cols of image n; __syncthreads(); another one "
-            "makes the D * OH * OW outputs: b[d] plus a row of weight times a column of cols.",
-            "for (i = threadIdx.x; i < ____; i += ____) mine[i] = column(____, i, ...);   ____();",
-        ),
         [
             layer((1, 1, 1, 3), 1, (1, 2), block=4),
             layer((1, 1, 2, 3), 2, (2, 2), block=4),

@@ -150,13 +150,6 @@ def _predictions() -> SearchStrategy[Launch]:
 STEPS = [
     KernelStep(
         1,
-        "Bias and ReLU in one launch",
-        (
-            "x + b is needed once more, by ReLU. Where can it lie in the meantime?",
-            "The channel is i / P % C. Keep x[i] + b[channel] in a variable, and write what ReLU "
-            "makes of it: x is read once, y written once.",
-            "const float z = x[i] + b[____ / P % ____];   y[i] = z > 0.0f ? ____ : ____;",
-        ),
         [
             biased(1, 2, 3),
             biased(2, 3, 5),
@@ -167,13 +160,6 @@ STEPS = [
     ),
     KernelStep(
         2,
-        "A product and a mask in one launch",
-        (
-            "Who knows whether the ReLU was open: the gradient that comes, or what the ReLU gave?",
-            "Sum gy[n * OUT + k] * w[k * IN + j] over k in a variable. Write it where h[i] is "
-            "above 0, and 0 elsewhere.",
-            "sum += gy[n * ____ + k] * w[k * ____ + j];   gx[i] = ____ > 0.0f ? sum : 0.0f;",
-        ),
         [
             back(1, 1, 4),
             back(2, 3, 4),
@@ -184,14 +170,6 @@ STEPS = [
     ),
     KernelStep(
         3,
-        "Convolution, ReLU and pooling in one launch",
-        (
-            "Four outputs side by side need K x K pixels each, and share most of them. How many "
-            "different ones are there?",
-            "For each channel load (K + 1) x (K + 1) pixels into an array; for each weight add to "
-            "4 sums; then bias, ReLU, and the first of the largest.",
-            "float pixel[____][____];   sum[q] += weight * pixel[q / 2 + ____][q % 2 + ____];",
-        ),
         [
             pooled((1, 1, 3, 3), 1, 2),
             pooled((1, 1, 4, 6), 2, 2, bias=-20),
@@ -203,14 +181,6 @@ STEPS = [
     ),
     KernelStep(
         4,
-        "How many bytes will it be?",
-        (
-            "For one k the lanes of a warp read one number of gy, and 32 of w. How many sectors of "
-            "32 bytes are these?",
-            "A warp: OUT times 1 + 4 sectors, 4 for h, 4 for gx; in two launches gx is written and "
-            "read once more. Times 32 bytes, times N * IN / 32 warps.",
-            "sectors = OUT * (____ + ____) + 4 + ____;   if (!fused) sectors += ____;",
-        ),
         [
             predicted(True, 1, 1, 32),
             predicted(False, 1, 1, 32),

@@ -95,13 +95,6 @@ def corners() -> Any:
 STEPS = [
     KernelStep(
         1,
-        "One thread, one element of C",
-        (
-            "Where in memory do A[row, k] and B[k, column] lie, and which threads share a row?",
-            "row comes from the y of block and thread, column from x. Sum A[row * K + k] * "
-            "B[k * N + column] over k; threads outside of C write nothing.",
-            "row = ____.y * TILE + ____.y;   sum += A[row * ____ + k] * B[k * ____ + column];",
-        ),
         [
             product("naive", (2, 2, 3), drawn="B"),
             product("naive", (3, 4, 2), drawn="C"),
@@ -113,13 +106,6 @@ STEPS = [
     ),
     KernelStep(
         2,
-        "A tile of a matrix",
-        (
-            "Which element of the matrix belongs into tile[y][x], and what if it lies outside?",
-            "Row row0 + y, column column0 + x; a row has `columns` elements. Outside put 0, which "
-            "adds nothing to a sum.",
-            "tile[y][x] = row < ____ && column < ____ ? matrix[row * ____ + column] : ____;",
-        ),
         [
             part(2, 3, 0, 0),
             part(3, 5, 2, 2),
@@ -131,14 +117,6 @@ STEPS = [
     ),
     KernelStep(
         3,
-        "A tile of C for each block",
-        (
-            "A number that thread 1 fetches into a, thread 0 multiplies. When may it, and when may "
-            "thread 1 put the next one there?",
-            "For each k0: load a from A at (row0, k0) and b from B at (k0, column0); barrier; add "
-            "a[y][k] * b[k][x] for all k; barrier. All threads come to every barrier.",
-            "for (k0 = 0; k0 < K; k0 += ____) { load_tile(A, a, M, K, ____, ____); ... ____(); }",
-        ),
         [
             product("tiled", (2, 2, 2)),
             product("tiled", (2, 2, 3)),
@@ -150,13 +128,6 @@ STEPS = [
     ),
     KernelStep(
         4,
-        "Sixteen sums in registers",
-        (
-            "With 4 numbers of a column of A and 4 of a row of B: how many products can be formed?",
-            "For each k read a[0][y][k] to a[3][y][k] and b[0][k][x] to b[3][k][x] into variables, "
-            "then sum[i][j] += left * right for all 16 pairs.",
-            "const float left = a[____][y][k];   sum[i][j] += left * right[____];",
-        ),
         [
             product("register_tile", (2, 3, 3)),
             product("register_tile", (9, 11, 5)),
@@ -167,14 +138,6 @@ STEPS = [
     ),
     KernelStep(
         5,
-        "Two buffers",
-        (
-            "While a[0] is multiplied the next tiles go to a[1]. What has to be finished before "
-            "they may, and is one barrier enough for it?",
-            "Load buffer 0. Then for each tile: barrier; load the next tiles into the other "
-            "buffer; multiply this one; change roles.",
-            "____(); if (next < K) load_tiles(A, B, a[____], b[____], ..., next); ... now = ____;",
-        ),
         [
             product("double_buffered", (2, 3, 3)),
             product("double_buffered", (9, 7, 8), most={"barriers": 5}),

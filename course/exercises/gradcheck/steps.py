@@ -242,12 +242,6 @@ def drawn_verdicts() -> Any:
 STEPS = [
     FunctionStep(
         1,
-        "The slope of a function",
-        (
-            "Of the points at x - h and x + h: how far apart are they, in height and in x?",
-            "Rise by run: f at one of them minus f at the other, divided by 2 h.",
-            "return (f(____) - f(____)) / (____)",
-        ),
         "tg_slope",
         SLOPES,
         slopes,
@@ -255,13 +249,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "Gradients without a backward",
-        (
-            "L = sum of upstream * y is a number. What is it a function of when one element moves?",
-            "For each element of each array: a function that puts a number there and gives L; its "
-            "slope; then the element as it was. In float64, with h near 1e-6.",
-            "gradient[i] = slope(____, a[i], ____)   and then   a[i] = ____",
-        ),
         "tg_numeric",
         GRADIENTS,
         products,
@@ -271,13 +258,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "The worst element",
-        (
-            "What does a backward that ignores gy give under a gy of ones?",
-            "Draw one upstream of random numbers, give it to both, and compare all elements of all "
-            "gradients; look at the shapes first.",
-            "far = np.abs(____ - ____).max() / max(1.0, ____); largest = np.maximum(____, far)",
-        ),
         "tg_worst",
         DEVIATIONS,
         None,
@@ -288,14 +268,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "Problems that hide nothing",
-        (
-            "A backward divides by O where I is meant. On which problems does nobody see it?",
-            "Draw N, I and O each by itself, a few of each; the numbers of both signs, without a "
-            "pattern, and never exactly 0.",
-            "samples, inputs, outputs = draw(____), draw(____), draw(____); numbers = "
-            "np.random.default_rng(draw(____)).standard_normal",
-        ),
         "tg_problems",
         [(DRAWN,)],
         None,
@@ -306,12 +278,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "The verdict",
-        (
-            "What may a backward do wrong although its numbers are right? And is NaN below 1e-4?",
-            "Call it once with copies, compare them with what was in them, then ask worst.",
-            "return not ____ and worst(____, ____) < ____",
-        ),
         "tg_agrees",
         VERDICTS,
         drawn_verdicts,

@@ -278,13 +278,6 @@ class LongStep(FunctionStep):
 STEPS = [
     LongStep(
         1,
-        "Inputs first",
-        (
-            "You meet a node. What is still to be done before it may be written down?",
-            "Keep a stack of pairs (node, inputs done?). Met for the first time: put it back as "
-            "done, its inputs on top. Taken off as done: write it down. A set knows who was met.",
-            "stack.append((node, ____)); stack.extend((x, ____) for x in ____)",
-        ),
         "tg_order",
         [*GRAPHS[:4], *SEVERAL, *GRAPHS[4:]],
         drawn_graphs,
@@ -296,13 +289,6 @@ STEPS = [
     ),
     LongStep(
         2,
-        "Back, once through each node",
-        (
-            "A node is used twice. When does it know its whole gradient?",
-            "Walk through the order backwards: all users of a node come before it. Add up what "
-            "they pass on in a dict, by new arrays; then ask local for the inputs.",
-            "for node in reversed(____): ... pending[x] = pending[x] + ____ if x in ____ else ____",
-        ),
         "tg_backward",
         GRAPHS,
         drawn_graphs,
@@ -315,12 +301,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Who needs a gradient at all?",
-        (
-            "A product of two constants: does a gradient have to go there?",
-            "Go through the order, inputs first: a node is needed if one of its inputs is.",
-            "if node.inputs: ____(x in found for x in ____)   else: node.____",
-        ),
         "tg_needed",
         GRAPHS[:-1],
         drawn_graphs,
@@ -330,13 +310,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "Whose memory is free again?",
-        (
-            "Which user of a node is the last one, in the order of the list?",
-            "Note for each input the number of the node that uses it; later notes replace earlier "
-            "ones. Then sort the nodes with inputs of their own by these numbers.",
-            "for x in node.inputs: last[x] = ____   then   if x.____: free[____].append(x)",
-        ),
         "tg_release",
         GRAPHS[:-1],
         drawn_graphs,

@@ -128,12 +128,6 @@ def show_descent(x: Array, y: Array, w: Array, lr: float, steps: int) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "What the line predicts",
-        (
-            "x @ w[1:] adds up something for each sample. What is missing?",
-            "x times the weights of the inputs has an entry for each sample; add w[0] to each.",
-            "return w[____] + x @ w[____]",
-        ),
         "predict",
         [(x, w) for x, _, w in PROBLEMS],
         lambda: problems().map(lambda case: (case[0], case[2])),
@@ -141,12 +135,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "How wrong it is",
-        (
-            "Which shapes have predict(x, w) and y? And which one has their difference?",
-            "Square the differences one by one, add them up, and take half of that.",
-            "return np.sum((____ - ____) ** ____) / ____",
-        ),
         "loss",
         PROBLEMS,
         problems,
@@ -154,13 +142,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Which way is up?",
-        (
-            "Raise one weight by a little: by how much does the prediction of a sample rise?",
-            "The error of each sample times its input, added up over the samples; the input of the "
-            "bias is 1. The 2 of the square and the half cancel.",
-            "error = ____ - ____; return np.concatenate([[error.____()], ____ @ x])",
-        ),
         "gradient",
         PROBLEMS,
         problems,
@@ -168,13 +149,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "Step by step downhill",
-        (
-            "The gradient points uphill. How do you go downhill, and is it the same afterwards?",
-            "In each step the gradient at the new weights, times lr, is taken from them; without "
-            "writing into the caller's array.",
-            "for _ in range(____): w = w ____ lr * gradient(____)",
-        ),
         "descend",
         DESCENTS,
         descents,
@@ -182,14 +156,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "All at once",
-        (
-            "At the bottom the gradient is 0. Which equations for w is that, and have they always "
-            "one solution?",
-            "Put a column of ones before x, and let np.linalg.lstsq find the w for which A w is "
-            "nearest to y. It gives several things; the first is w.",
-            "A = np.column_stack([____, x]); return np.linalg.lstsq(____, ____, rcond=None)[____]",
-        ),
         "closed_form",
         SETS,
         sets,
@@ -199,13 +165,6 @@ STEPS = [
     ),
     FunctionStep(
         6,
-        "How large may lr be?",
-        (
-            "Of a loss 5 * w * w, which lr leads from 1 to -1? What is its second derivative?",
-            "A^T A is the matrix of second derivatives, its largest eigenvalue that of the "
-            "steepest direction. A has a column of ones.",
-            "return 2 / np.linalg.eigvalsh(____.T @ ____).____()",
-        ),
         "lr_limit",
         INPUTS,
         inputs,

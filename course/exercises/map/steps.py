@@ -65,46 +65,21 @@ def drawn(make: Any, *sizes: tuple[int, int]) -> Any:
 STEPS = [
     KernelStep(
         1,
-        "One thread for each element",
-        (
-            "How many threads stand before this one in the grid, and what if there are too many?",
-            "i = blockIdx.x * blockDim.x + threadIdx.x; only i < n has an element. A comparison "
-            "with NaN is false.",
-            "const int i = ____ * ____ + ____;   if (____) y[i] = x[i] < 0.0f ? ____ : ____;",
-        ),
         [relus(1, 32), relus(8, 4), relus(255, 128), relus(257, 128), relus(5, 8, True)],
         lambda: drawn(relus, (1, 400)),
     ),
     KernelStep(
         2,
-        "A grid of any size",
-        (
-            "With 2 blocks of 4 threads: which elements shall thread 0 of block 0 take of 20?",
-            "Begin at the thread's number in the grid, go on by the number of threads in the grid.",
-            "for (int i = ____; i < n; i += ____ * ____)",
-        ),
         [sums(8, 1, 8), sums(20, 2, 4), sums(3, 2, 4), sums(257, 3, 32)],
         lambda: drawn(sums, (1, 400), (1, 4)),
     ),
     KernelStep(
         3,
-        "Neighbours side by side",
-        (
-            "Element [r, c] lies at r * cols + c. Which of two threads i and i + 1 shall get what?",
-            "Thread i takes element i of the memory; its column is the remainder of i by cols.",
-            "if (i < ____) m[i] *= s[____];",
-        ),
         [scaled(2, 3, 8), scaled(33, 5, 64), scaled(32, 64, 128, WARP)],
         lambda: drawn(scaled, (1, 20), (1, 20)),
     ),
     KernelStep(
         4,
-        "The gradient of ReLU",
-        (
-            "Where y is 0, what was x, and what is the derivative there?",
-            "Write gx for every element: gy where y is above 0, otherwise 0.",
-            "gx[i] = y[i] ____ 0.0f ? ____ : ____;",
-        ),
         [backwards(8, 8), backwards(255, 128)],
         lambda: drawn(backwards, (1, 400)),
     ),

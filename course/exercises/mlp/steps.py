@@ -142,13 +142,6 @@ def outcome_of(value: Any) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "From the inputs to the outputs",
-        (
-            "W1 has a row for each hidden unit, x a row for each sample. Which product has (N, H)?",
-            "Multiply by the transposed weights, add the bias, take the sigmoid; then the same "
-            "with h in the place of x.",
-            "h = sigmoid(x @ ____ + ____); o = sigmoid(____ @ ____ + b2)",
-        ),
         "forward",
         FORWARD,
         lambda: _problems("forward"),
@@ -156,13 +149,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "Deltas, from the output down",
-        (
-            "How does L change with o, and o with the sum inside its sigmoid?",
-            "d2 is the error times the slope o * (1 - o). Through which weights does a hidden unit "
-            "reach the outputs? Add up what comes back, times the slope of h.",
-            "d2 = (o - y) * ____ * ____; d1 = (____ @ ____) * h * ____",
-        ),
         "deltas",
         DELTAS,
         lambda: _problems("deltas"),
@@ -170,13 +156,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "A gradient for each parameter",
-        (
-            "The weight W1[j, i] is used once by each sample. With which input, below which delta?",
-            "dL / dW1[j, i] = sum over n of d1[n, j] * x[n, i]: a product of matrices. A bias is a "
-            "weight with an input of 1.",
-            "return d1.T @ ____, d1.sum(axis=____), ____ @ ____, ____",
-        ),
         "gradients",
         GRADIENTS,
         lambda: _problems("gradients"),
@@ -184,13 +163,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "One step downhill",
-        (
-            "Which W2 does d1 go through: the one that gave o, or the one after the step?",
-            "Call the three functions above in their order; only then take lr times each gradient "
-            "off its parameter, into new arrays.",
-            "h, o = forward(____); d1, d2 = deltas(____); ... return W1 - ____, ____, ____, ____",
-        ),
         "tg_step",
         [*STEPPED, *map(xor, SEEDS)],
         lambda: _problems("step"),

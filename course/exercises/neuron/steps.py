@@ -180,12 +180,6 @@ def show_set(x: Array, y: Array, eta: float, epochs: int) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "Does it fire?",
-        (
-            "What does a neuron add up besides its weighted inputs?",
-            "Bias, plus each input times its weight; compare the sum with 0, which counts as well.",
-            "return int(w[____] + w[____] @ x >= ____)",
-        ),
         "respond",
         SAMPLES,
         samples,
@@ -193,13 +187,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "Learn from one sample",
-        (
-            "y - o is 0, 1 or -1. When is it which, and where shall the sum go then?",
-            "Add eta * (y - o) * x to the weights of the inputs; the bias has an input of 1. Into "
-            "a copy of w.",
-            "new = w.copy(); new[0] += eta * (____); new[1:] += eta * (____) * ____",
-        ),
         "update",
         UPDATES,
         updates,
@@ -207,13 +194,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Epoch after epoch",
-        (
-            "With which weights does the second sample of an epoch meet?",
-            "Count whether the response is wrong, then update; after the last sample note the "
-            "count, and end if it is 0.",
-            "wrong += int(respond(____, w) != ____); w = update(____); then mistakes.append(____)",
-        ),
         "learn",
         SETS,
         separable,
@@ -221,13 +201,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "Does it ever end?",
-        (
-            "The order of samples is fixed. What does an epoch depend on besides the weights?",
-            "For each row j, from the first on, look at all rows i before it; they are the same "
-            "if all of their numbers are.",
-            "for each j: for each i in range(____): if np.array_equal(____, ____): return i, j",
-        ),
         "repeats",
         HISTORIES,
         histories,

@@ -260,55 +260,24 @@ def step_words(found: Any) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "A shard for each",
-        (
-            "10 samples for 4 workers: which sizes differ by at most 1?",
-            "Everybody gets n // workers, and the first n % workers one more. Worker w begins "
-            "behind w shards, of which min(w, n % workers) are larger.",
-            "begins = [w * ____ + min(w, ____) for w in range(workers + 1)]",
-        ),
         "shard",
         SHARDS,
         drawn_shards,
     ),
     FunctionStep(
         2,
-        "One gradient of several",
-        (
-            "Three samples have the mean 2, a fourth one is 6. What is the mean of the four?",
-            "For each parameter: add up the gradients, each times its number of samples, and "
-            "divide by the number of all.",
-            "for of_workers in zip(*gradients): weighed = [____ / ____ * g for n, g in zip(____)]",
-        ),
         "combine",
         GRADIENTS,
         drawn_gradients,
     ),
     FunctionStep(
         3,
-        "Batch norm over shards",
-        (
-            "Shard 0 holds 1, 1 and shard 1 holds 5, 5. What are their variances, and what is that "
-            "of all four?",
-            "The mean of all by sizes; then for each shard its variance and the squared distance "
-            "of its mean from that, weighed by sizes again.",
-            "spread = [[v + (____ - ____) ** 2] for m, v in zip(means, variances)]",
-        ),
         "moments",
         MOMENTS,
         drawn_moments,
     ),
     FunctionStep(
         4,
-        "A ring that adds up",
-        (
-            "Three workers: A passes a part of its own to B, who adds his and passes it to C. "
-            "Who has the sum, and what can the other two do meanwhile?",
-            "W - 1 rounds: send the part that you changed last, at first your own, part number "
-            "rank; receive the one before it, and add. Then W - 1 rounds in which whole parts are "
-            "sent on and take the place of others.",
-            "send(right, parts[(rank - t) % W]); k = ____ % W; parts[k] = parts[k] + receive(____)",
-        ),
         "tg_ring",
         RINGS,
         drawn_rings,
@@ -319,13 +288,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "All begin alike",
-        (
-            "Two models with different weights get the same update. How far apart are they then?",
-            "Everything that a model computes with, its buffers too, has to be that of models[0]: "
-            "a state is taken from one model and loaded into the others.",
-            "for model in models[1:]: model.load_state_dict(____)",
-        ),
         "tg_broadcast",
         STATES,
         drawn_states,
@@ -336,13 +298,6 @@ STEPS = [
     ),
     FunctionStep(
         6,
-        "One step together",
-        (
-            "What does a worker do alone, and from when on do all do the same?",
-            "For each model zero_grad, the loss of its shard, backward, and its gradients into a "
-            "list. Combine them. Then the same update for each model.",
-            "tg.mse_loss(model(x[____:____]), ____).backward(); together = combine(____, ____)",
-        ),
         "tg_step",
         PROBLEMS,
         drawn_problems,

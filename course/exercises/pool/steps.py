@@ -116,12 +116,6 @@ def show_gradient(gy: Array, argmax: Array, shape: tuple[int, ...]) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "How many windows are there?",
-        (
-            "Where does the last window begin that still fits?",
-            "It begins at a multiple of the stride, at most size - kernel. Count the multiples.",
-            "return (size - ____) // stride + ____",
-        ),
         "windows",
         SIZES,
         sizes,
@@ -129,12 +123,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "The largest pixel of each window",
-        (
-            "Which rows and columns of x does the window (u, v) have?",
-            "Slice x[:, :, rows, columns], and take the maximum over the last two axes.",
-            "y[:, :, u, v] = x[:, :, ____ : ____, ____ : ____].max(axis=____)",
-        ),
         "pool",
         IMAGES,
         images,
@@ -142,12 +130,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Where it lies",
-        (
-            "argmax of a flattened window is i * kernel + j. Which pixel of the image is that?",
-            "Get i and j by division and remainder; the window begins at (u * stride, v * stride).",
-            "argmax[:, :, u, v] = (____ + i) * ____ + (____ + j)",
-        ),
         "positions",
         IMAGES,
         images,
@@ -155,12 +137,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "The gradient goes to the winner",
-        (
-            "What happens in numpy to gx[index] += gy where an index comes twice?",
-            "np.add.at(gx, index, gy) adds each of them; the index has one array for each axis.",
-            "np.add.at(gx, (n, c, ____), ____)   with gx of shape (N, C, H * W)",
-        ),
         "backward",
         _upstream(),
         gradients,
@@ -168,12 +144,6 @@ STEPS = [
     ),
     OpStep(
         5,
-        "An op of the graph",
-        (
-            "What does `backward` of step 4 ask for besides gy?",
-            "Save the positions and the shape of x; give back a tuple of one gradient.",
-            "saved = ____, ____    and    return (backward(gy, ____, ____),)",
-        ),
         "MaxPool2d",
         [((kernel, stride), (x,)) for x, kernel, stride in IMAGES],
         differenced=(5, 12),

@@ -298,25 +298,12 @@ def show_times(seconds: list[float], repeats: int) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "Luma",
-        (
-            "What does luma give for black, and what for white?",
-            "Multiply red, green and blue by their weights, add them up, add 16, divide by 255.",
-            "return (____ + 65.481 * rgb[0] + ____ * rgb[1] + ____ * rgb[2]) / ____",
-        ),
         "luma",
         LUMAS,
         drawn_lumas,
     ),
     FunctionStep(
         2,
-        "PSNR",
-        (
-            "An error of 0.1 at each pixel: what is the mean squared error, and its logarithm?",
-            "The differences from luma(rgb), without the border at four edges; the mean of their "
-            "squares; 10 log10 of one by that.",
-            "inside = (y - ____)[border : y.shape[0] - ____, ____]; 10 * np.log10(1 / ____)",
-        ),
         "psnr",
         PSNRS,
         drawn_psnrs,
@@ -324,13 +311,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Crops",
-        (
-            "A network makes a window of 33 pixels into one of 21. Which 21 of the original?",
-            "For each top and left: a window of low into one list, the middle of the same window "
-            "of high into another. Put them together at the end, with an axis for the channel.",
-            "targets.append(high[top + ____ : top + size - ____, left + ____ : ____])",
-        ),
         "crops",
         CROPS,
         drawn_crops,
@@ -338,13 +318,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "The network",
-        (
-            "By how many pixels does a filter of 9 make a picture smaller, if nothing is padded?",
-            "Three Conv2d in __init__, behind super().__init__(); in forward a ReLU behind the "
-            "first two.",
-            "self.conv2 = tg.nn.Conv2d(____, n2, ____); return self.conv3(tg.relu(____))",
-        ),
         "tg_srcnn",
         NETWORKS,
         drawn_networks,
@@ -355,13 +328,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "What the test has not seen",
-        (
-            "A figure was chosen as the best of 40. On which pictures may that have happened?",
-            "Draw an order with the seed and cut it in two. For each epoch train on one part, "
-            "measure on the other, keep parameters that are better. Then measure the test.",
-            "if quality > found: best, kept, found = ____ ; ... return best, measure(____, test)",
-        ),
         "tg_experiment",
         EXPERIMENTS,
         drawn_experiments,
@@ -372,13 +338,6 @@ STEPS = [
     ),
     FunctionStep(
         6,
-        "Seconds",
-        (
-            "Which run is slower than all others, and why?",
-            "One run that is not counted; then, each time, read the clock, run, read it again. "
-            "The median of the differences.",
-            "begun = clock(); run(); seconds.append(____ - ____); ... return float(____(seconds))",
-        ),
         "tg_timed",
         TIMES,
         drawn_times,

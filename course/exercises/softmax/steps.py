@@ -216,12 +216,6 @@ def share_words(shares: Any) -> str:
 STEPS = [
     FunctionStep(
         1,
-        "Log-probabilities",
-        (
-            "Take 1000 off all logits of a sample: what happens to its probabilities?",
-            "Take the row's maximum off; then z - log(sum of exp(z)), with one sum for each row.",
-            "shifted = z - z.max(____)   return ____ - np.log(np.exp(____).sum(____))",
-        ),
         "log_softmax",
         [(z,) for z, _ in LOGITS],
         lambda: labelled().map(lambda case: case[:1]),
@@ -230,12 +224,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "The loss",
-        (
-            "Which one number of each row of log p counts, and where does it stand?",
-            "An index of two arrays, one of rows, one of columns; then the mean, and the sign.",
-            "return -log_softmax(z)[____, ____].____()",
-        ),
         "cross_entropy",
         LOGITS,
         labelled,
@@ -244,12 +232,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Its gradient",
-        (
-            "What does a larger z[n, c] do to the loss where c is the label, and where it is not?",
-            "p, less 1 at the label of each row; the loss is a mean of N, so divide.",
-            "p = np.exp(____); p[____, ____] -= 1; return p / ____",
-        ),
         "gradient",
         LOGITS,
         labelled,
@@ -258,12 +240,6 @@ STEPS = [
     ),
     OpStep(
         4,
-        "An op of the graph",
-        (
-            "The loss may be a part of something else: what has gy to do with the gradient of z?",
-            "Save what step 3 asks for; backward multiplies by gy, and has None for the labels.",
-            "return np.asarray(____), (____, ____)    and    return gradient(____) * ____, None",
-        ),
         "SoftmaxCrossEntropy",
         [((), case) for case in LOGITS],
         differenced=(4, 11),
@@ -271,12 +247,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "An epoch",
-        (
-            "backward adds to the gradients that are there. Who takes the last ones away?",
-            "For each batch: zero_grad, the loss, its backward, step; then note loss.item().",
-            "____.____()   loss = SoftmaxCrossEntropy()(____, ____)   loss.____()   ____.____()",
-        ),
         "tg_train",
         TRAININGS,
         trainings,
@@ -286,12 +256,6 @@ STEPS = [
     ),
     FunctionStep(
         6,
-        "What it has learned",
-        (
-            "Would a network that knows its training data by heart be a good one?",
-            "Train for all epochs first; then argmax over the classes, on the test data.",
-            "logits = model(____).numpy()   return float((logits.argmax(____) == ____).____())",
-        ),
         "tg_learn",
         [*LEARNED, DIGITS],
         learnings,

@@ -71,46 +71,21 @@ def blocks() -> Any:
 STEPS = [
     KernelStep(
         1,
-        "Every thread brings one element",
-        (
-            "How many elements do the blocks before this one have?",
-            "Element i = blocks before * threads of a block + own number; beyond n bring 0.",
-            "const int i = ____ * BLOCK + ____;   return i < ____ ? x[i] : ____;",
-        ),
         [loads(8, 8), loads(20, 8), loads(1, 8), loads(300, 128)],
         lambda: drawn(loads, elements(), blocks()),
     ),
     KernelStep(
         2,
-        "Add up in a tree",
-        (
-            "Of 8 parts, 4 threads add at once. How many after that, and who must have written?",
-            "for (half = BLOCK / 2; half > 0; half /= 2): a barrier for all, then thread t < half "
-            "adds parts[t + half].",
-            "for (...) { ____(); if (t < ____) parts[t] += parts[____]; }",
-        ),
         [tree(8), tree(2), tree(64), tree(128)],
         lambda: drawn(tree, blocks()),
     ),
     KernelStep(
         3,
-        "One thread writes",
-        (
-            "Where does the sum lie after add_up, and which element of sums is this block's?",
-            "One thread, the one that has written parts[0] last, writes sums[number of the block].",
-            "if (threadIdx.x == ____) sums[____] = ____;",
-        ),
         [sums(8, 8), sums(20, 8), sums(300, 128)],
         lambda: drawn(sums, elements(), blocks()),
     ),
     KernelStep(
         4,
-        "A warp without shared memory",
-        (
-            "After the first round lane 0 has the sum of lanes 0 and 16. What comes next?",
-            "for (k = 16; k > 0; k /= 2) value += __shfl_down_sync(mask, value, k): five rounds.",
-            "value += __shfl_down_sync(____, value, ____);",
-        ),
         [warps(1), warps(3)],
         lambda: drawn(warps, elements().map(lambda n: 1 + n % 8)),
     ),

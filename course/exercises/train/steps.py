@@ -266,13 +266,6 @@ def shower(name: str, *names: str) -> Any:
 STEPS = [
     OpStep(
         1,
-        "Batch norm",
-        (
-            "Which numbers share a mean: those of a sample, or those of a channel?",
-            "z = (x - mean) / sqrt(var + eps) with axis=0. Of gz = gy * w take its mean off, and z "
-            "times the mean of gz * z; then divide by s. In evaluation gz / s is all.",
-            "gx = (gz - gz.mean(____) - z * (____).mean(____)) / s    gw = (____).sum(axis=0)",
-        ),
         "BatchNorm",
         NORMS,
         differenced=(9, 11),
@@ -280,12 +273,6 @@ STEPS = [
     ),
     FunctionStep(
         2,
-        "Running statistics",
-        (
-            "With momentum 0.1, which weighs more: what was known, or the new batch?",
-            "(1 - momentum) times the old plus momentum times the new; var takes ddof=1.",
-            "mean = (____) * mean + ____ * batch.mean(axis=0)    var: batch.var(axis=0, ddof=____)",
-        ),
         "running",
         RUNNING,
         batches,
@@ -293,13 +280,6 @@ STEPS = [
     ),
     FunctionStep(
         3,
-        "Dropout",
-        (
-            "Of four numbers two are dropped. What has to happen to the others, if the sum is to "
-            "stay what it was on the average?",
-            "Draw once. The factor is 0, or 1 / (1 - p): y and the gradient of x have the same.",
-            "factor = (uniform(____) >= p) / (____)    def backward(gy): return gy * ____",
-        ),
         "tg_dropout",
         DROPS,
         drops,
@@ -308,12 +288,6 @@ STEPS = [
     ),
     FunctionStep(
         4,
-        "Momentum",
-        (
-            "What does `value = value - ...` change: the array of the parameter, or a name?",
-            "buffer *= momentum, buffer += grad, and value -= lr * buffer: all of them in place.",
-            "buffer = state[____]; buffer *= ____; buffer += ____; value -= ____ * ____",
-        ),
         "tg_momentum",
         MOVES,
         moves,
@@ -324,12 +298,6 @@ STEPS = [
     ),
     FunctionStep(
         5,
-        "Adam",
-        (
-            "m begins at 0 and beta1 is 0.9: how large is m after the first step, and how large g?",
-            "Both means first; divided by 1 - beta^t they make the step. Return them undivided.",
-            "m_hat, v_hat = m / (____), v / (____)    p - lr * ____ / (np.sqrt(____) + eps)",
-        ),
         "adam",
         ADAMS,
         adams,
@@ -337,12 +305,6 @@ STEPS = [
     ),
     FunctionStep(
         6,
-        "Adadelta",
-        (
-            "If g is in metres, what is g / sqrt(mean of g^2) in? What makes metres of it again?",
-            "eg with the new g; d from the new eg and the old ed; then ed with the new d.",
-            "d = np.sqrt(____ + eps) / np.sqrt(____ + eps) * g; ed = rho * ed + (1 - rho) * ____",
-        ),
         "adadelta",
         DELTAS,
         deltas,

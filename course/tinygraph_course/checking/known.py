@@ -57,7 +57,7 @@ def recognised(
     kinds = {words.partition(":")[0] for words in differs if words}
     for kind, (name, says) in (("dtype", DTYPE), ("changed", CHANGED)):
         if kinds == {kind}:
-            return Mistake(step, name, says, ()), True
+            return Mistake(step, name, says, []), True
     return (best[1], False) if best[0] >= likely else (None, False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,12 +98,12 @@ class Step:
     number : int
     title : str
     hints : sequence of str
-        Three: a question, the way, the line with blanks.
+        Three: a question, the way, the line with blanks.  These and the title stand in hints.md.
     """
 
     number: int
-    title: str
-    hints: Sequence[str]
+    title: str = field(default="", kw_only=True)
+    hints: Sequence[str] = field(default=(), kw_only=True)
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         """Try the learner's file; None where the step is passed."""

@@ -1,4 +1,4 @@
-"""An exercise as its writer tries it: is every mistake named, and does the solution pass?"""
+"""An exercise as its writer tries it: is every mistake named, and each answer judged rightly?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 from tinygraph.base.errors import ArgumentError
 from tinygraph_course.checking.check import Outcome, check
 from tinygraph_course.checking.steps import NOT_BEGUN
-from tinygraph_course.content.exercise import Exercise, Mistake
+from tinygraph_course.content.exercise import Exercise
+from tinygraph_course.content.pages import Answer, Mistake
 
 HINTS = 3
 _GAP = re.compile(r"TODO step (\d+) ")
@@ -33,6 +34,8 @@ def tried(exercise: Exercise) -> Iterator[tuple[str, str]]:
     yield "the solution passes every step", "" if solved.ok else _words(solved)
     for mistake in exercise.mistakes:
         yield f"step {mistake.step}, {mistake.name}", _named(exercise, mistake)
+    for answer in exercise.answers:
+        yield f"step {answer.step}, {answer.verdict}: {answer.name}", judged(exercise, answer)
 
 
 def _numbers(exercise: Exercise) -> str:
@@ -63,6 +66,22 @@ def _named(exercise: Exercise, mistake: Mistake) -> str:
         if not failure.sure:
             return "it is not named surely: other numbers are drawn, or a fingerprint is old"
     return ""
+
+
+def judged(exercise: Exercise, answer: Answer) -> str:
+    """What is wrong with the verdict of an answer; nothing where it is as its file says."""
+    outcome = _outcome(exercise, answer.text)
+    failure = outcome.failure
+    if answer.verdict == "right" or failure is None:
+        right = (answer.verdict == "right") == outcome.ok
+        return "" if right else _words(outcome)
+    if outcome.step != answer.step:
+        return f"it fails at another step: {_words(outcome)}"
+    name = failure.mistake.name if failure.mistake else ""
+    known = {"unknown": not name or not failure.sure, "unnamed": not name}
+    if known.get(answer.verdict, name == answer.verdict):
+        return ""
+    return f"it is called {name}: {_words(outcome)}" if name else f"no name: {_words(outcome)}"
 
 
 def _outcome(exercise: Exercise, text: str) -> Outcome:

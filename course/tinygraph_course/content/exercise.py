@@ -3,12 +3,15 @@
 exercise.toml    number, title, minutes, forbidden, predictions
 solution.py|.cu  the solution, with marks around what the learner writes (marks.py)
 steps.py         STEPS: what is tried, from small to large
-mistakes.py      MISTAKES: what goes wrong, as edits of the solution
+hints.md         title and hints of each step (pages.py)
+mistakes.md      what goes wrong, as edits of the solution
+answers.md       other right and wrong answers, which `course verify` tries; optional
 text.md          formula, drawn picture, worked example, what to read afterwards; optional
-network.py       what the learner may train with it, a Network (network.py)
+network.py       what the learner may train with it, a Network (checking/network.py)
 harness.py|.cu   what tries the learner's functions, put behind his file
 fingerprints.json  how each wrong kernel behaves, made when the package is built
-outline.json     titles and hints of the steps, in a package that was built without solutions
+
+A package that was built without solutions has no steps, mistakes and answers.
 """
 
 from __future__ import annotations
@@ -18,51 +21,21 @@ import importlib
 import json
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import tinygraph_course.exercises as package
 from tinygraph.base.errors import ArgumentError, nearest
-from tinygraph.base.frozen import frozen
 from tinygraph.base.text_file import read_text
-from tinygraph_course.content import marks
+from tinygraph_course.content import marks, pages
+from tinygraph_course.content.edits import edited
+from tinygraph_course.content.pages import Answer, Mistake
 
 _VARIABLE = "TINYGRAPH_EXERCISES"
-Edits = Sequence[tuple[str, str]]
-
-
-@frozen
-class Mistake:
-    """A known mistake in one step.
-
-    Attributes
-    ----------
-    step : int
-    name : str
-    says : str
-        What the learner reads, at most three lines; it describes what his code does.
-    edits : sequence of (str, str)
-        Text of the solution and what stands there instead; each fits exactly once.
-    ways : sequence of such edits
-        Other code that is wrong in the same way, and does something else all the same.
-    """
-
-    step: int
-    name: str
-    says: str
-    edits: Edits
-    ways: Sequence[Edits] = ()
-
-
-class Outline(NamedTuple):
-    """A step of which only this is known: its checks are with the grader."""
-
-    number: int
-    title: str
-    hints: Sequence[str]
 
 
 class Exercise:
@@ -119,22 +92,41 @@ class Exercise:
     @property
     def stripped(self) -> bool:
         """Whether the solution was left out, as `course build --stripped` does."""
-        return (self.folder / "outline.json").exists()
+        return not (self.folder / "steps.py").exists()
 
     @cached_property
     def steps(self) -> Sequence[Any]:
+        """The steps with their titles and hints; where they are left out, these alone."""
+        told = {titled.number: titled for titled in pages.titles(self._page("hints.md"))}
         if self.stripped:
-            rows = json.loads(read_text(self.folder / "outline.json"))
-            return [Outline(*row) for row in rows]
-        found: Sequence[Any] = self._module("steps").STEPS
-        return found
+            return list(told.values())
+        steps = self._module("steps").STEPS
+        if set(told) != {step.number for step in steps}:
+            expected = f"a section for each of {[step.number for step in steps]}"
+            raise ArgumentError("course", f"{self.folder / 'hints.md'}", expected, list(told))
+        return [
+            replace(step, title=told[step.number].title, hints=told[step.number].hints)
+            for step in steps
+        ]
 
     @cached_property
-    def mistakes(self) -> Sequence[Mistake]:
-        if self.stripped:
-            return []
-        found: Sequence[Mistake] = self._module("mistakes").MISTAKES
-        return found
+    def mistakes(self) -> list[Mistake]:
+        return [] if self.stripped else pages.mistakes(self._page("mistakes.md"))
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What somebody might write, right and wrong; nothing where nobody has collected it."""
+        file = self.folder / "answers.md"
+        return pages.answers(file, self.marked) if file.exists() else []
+
+    def _page(self, name: str) -> Path:
+        file = self.folder / name
+        if not file.exists():
+            way_out = "docs/course/writing.md says what belongs to an exercise"
+            raise ArgumentError(
+                "course", self.name, f"a file {name}", f"none in {file.parent}", way_out
+            )
+        return file
 
     @cached_property
     def fingerprints(self) -> dict[str, Any]:
@@ -154,7 +146,7 @@ class Exercise:
 
     def variants(self, mistake: Mistake) -> list[str]:
         """The solution with a mistake put in, for each way to make it."""
-        return [marks.edited(self.marked, edits) for edits in (mistake.edits, *mistake.ways)]
+        return [edited(self.solution, way) for way in mistake.ways]
 
     def of_step(self, step: int) -> list[Mistake]:
         """The known mistakes of a step."""
@@ -167,7 +159,7 @@ class Exercise:
         return made
 
     def _module(self, part: str) -> ModuleType:
-        return importlib.import_module(f"tinygraph_course.exercises.{self.name}.{part}")
+        return importlib.import_module(f"{package.__name__}.{self.name}.{part}")
 
 
 def exercises() -> list[Exercise]:

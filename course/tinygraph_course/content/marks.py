@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import dedent, indent
 
 from tinygraph.base.errors import ArgumentError
 from tinygraph.base.frozen import frozen
@@ -102,17 +103,26 @@ def bare(solution: str) -> str:
     return "\n".join(line for several in lines for line in several) + "\n"
 
 
-def edited(solution: str, edits: Sequence[tuple[str, str]]) -> str:
-    """The solution with a mistake put in.
+def with_body(solution: str, step: int, body: Sequence[str]) -> str:
+    """The solution as it is read, with other lines in the gap of a step, indented as those were.
 
     Raises
     ------
     ArgumentError
-        An edit that fits nowhere, or at several places: it has rotted.
+        The step has no gap, or several.
     """
-    text = clean(solution)
-    for old, new in edits:
-        if text.count(old) != 1:
-            raise ArgumentError("course", "edits", "text that stands once", f"{old!r}")
-        text = text.replace(old, new)
-    return text
+    found = list(parts(solution))
+    gaps = sum(isinstance(part, Gap) and part.step == step for part in found)
+    if gaps != 1:
+        way_out = "a block ```diff edits the solution anywhere"
+        raise ArgumentError("course", f"step {step}", "one gap", gaps, way_out)
+    plain = dedent("\n".join(body))
+    lines = [
+        [part]
+        if isinstance(part, str)
+        else part.lines
+        if part.step != step
+        else indent(plain, part.indent).splitlines()
+        for part in found
+    ]
+    return "\n".join(line for several in lines for line in several) + "\n"

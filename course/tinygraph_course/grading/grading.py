@@ -268,7 +268,7 @@ def failure_of(record: Mapping[str, Any] | None) -> Failure | None:
         return None
     fields = dict(record)
     if fields["mistake"]:
-        fields["mistake"] = Mistake(**fields["mistake"], edits=())
+        fields["mistake"] = Mistake(**fields["mistake"], ways=[])
     return Failure(**fields)
 
 

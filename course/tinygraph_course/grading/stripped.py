@@ -16,13 +16,12 @@ from pathlib import Path
 
 import tinygraph
 from tinygraph.base.errors import ArgumentError
-from tinygraph.base.json_text import to_json
 from tinygraph.files.sealed import write_atomically
 from tinygraph_course.content.exercise import Exercise, exercises
 from tinygraph_course.grading.packages import is_ours, program_files
 
 NAME = "tinygraph-nn"
-_KEPT = ("exercise.toml", "text.md")
+_KEPT = ("exercise.toml", "text.md", "hints.md")
 _META = ("METADATA", "entry_points.txt", "licenses/LICENSE")
 _TIME = (2000, 1, 1, 0, 0, 0)  # of every file: the same wheel is made twice
 _WHEEL = """\
@@ -72,8 +71,6 @@ def _left(exercise: Exercise) -> Iterator[tuple[str, bytes]]:
         if (exercise.folder / name).exists():
             yield name, (exercise.folder / name).read_bytes()
     yield f"solution{Path(exercise.file).suffix}", exercise.stub.encode()
-    outline = [[step.number, step.title, list(step.hints)] for step in exercise.steps]
-    yield "outline.json", to_json("outline.json", outline, indent=1).encode()
 
 
 def _about(version: str) -> Iterator[tuple[str, bytes]]:

@@ -33,36 +33,18 @@ SERIES = [
 STEPS = [
     FunctionStep(
         1,
-        "Follow the values",
-        (
-            "m is 0 and 8 comes: with beta = 0.25, what is a quarter of what?",
-            "Go through x and keep m: it becomes beta times itself, and the rest of x[t].",
-            "m = ____ * m + ____ * value",
-        ),
         "follow",
         SERIES,
         series,
     ),
     FunctionStep(
         2,
-        "How much does a value count?",
-        (
-            "Three values: by what is the first one multiplied in the last average?",
-            "Once by 1 - beta as it comes in, and by beta for each value behind it.",
-            "return (1 - beta) * beta ** ____",
-        ),
         "weights",
         [(1, 0.5), (2, 0.5), (3, 0.25), (4, 0.75)],
         lengths,
     ),
     FunctionStep(
         3,
-        "The first averages are too small",
-        (
-            "Of a single 8 the average is 4 where beta = 0.5. By what must it be divided?",
-            "The weights of t values add up to 1 - beta ** t: divide by that.",
-            "return follow(x, beta) / (1 - beta ** ____)",
-        ),
         "corrected",
         SERIES,
         series,
