@@ -116,5 +116,7 @@ def test_what_is_none_is_told_with_its_line(tmp_path, read, text, line, says):
 
 @pytest.mark.parametrize(("text", "times"), [("a\nb\na\n", 2), ("b\n", 0)])
 def test_an_edit_that_has_rotted(text, times):
-    with pytest.raises(ArgumentError, match=f"here: expected lines that stand once in the text, got {times} times"):
+    with pytest.raises(
+        ArgumentError, match=f"here: expected .* once in the text, got {times} times"
+    ):
         edited(text, read_hunks(["-a", "+c"], "here"))

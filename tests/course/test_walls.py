@@ -11,6 +11,7 @@ from tests.course.test_exercises import of
 from tests.course.test_pool import with_body
 from tinygraph_course.checking.check import check, opened
 from tinygraph_course.checking.child import Child, Limits, _hang
+from tinygraph_course.checking.learner import Learner
 from tinygraph_course.checking.own import Own
 from tinygraph_course.checking.screen import screen
 from tinygraph_course.content.exercise import find
@@ -190,3 +191,37 @@ def test_problems_can_be_drawn_where_others_have_started_the_fork_server(tmp_pat
     command = [sys.executable, script, file]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["not", "begun"], done.stderr
+
+
+LOOK = """
+import importlib, sys
+def reached(names):
+    found = [n for n in sys.modules if n.startswith("tinygraph_course") and sys.modules[n]]
+    for name in names:
+        try:
+            found.append(importlib.import_module(name).__name__)
+        except Exception as error:
+            found.append(type(error).__name__)
+    return sorted(found)
+def left():
+    ours = [m for n, m in sys.modules.items() if n.startswith("tinygraph") and m]
+    return [m.__name__ for m in ours if hasattr(m, "max_pool2d") or hasattr(m, "Limits")]
+"""
+
+
+def test_answers_of_the_course_are_out_of_reach(tmp_path):
+    """Past the rules: not loaded, not found, and forbidden names are gone from the course too."""
+    file = tmp_path / "file.py"
+    file.write_text(LOOK, encoding="utf-8")
+    names = ["content.exercise", "content.pages", "exercises", "exercises.pool.steps", "grading"]
+    asked = [f"tinygraph_course.{name}" for name in names]
+    with Learner(file, forbidden=["max_pool2d", "Limits"]) as learner:
+        load = {"do": "load", "harness": ""}
+        reach = {"do": "call", "name": "reached", "arguments": [asked]}
+        left = {"do": "call", "name": "left", "arguments": []}
+        _, reached, names_left = learner.ask(load, reach, left)
+    found = reached["value"][0]
+    assert [word for word in found if word == "ModuleNotFoundError"] == ["ModuleNotFoundError"] * 5
+    own = {name for name in found if name.startswith("tinygraph_course.checking.")}
+    assert own == {f"tinygraph_course.checking.{name}" for name in ("child", "warm", "wire")}
+    assert names_left["value"][0] == []
