@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import tinygraph as tg
+from tinygraph.engine.operators import Operators
 
 LAZY = ("data", "distributed", "nn", "onnx", "optim", "show", "testing", "training")
 # Heavy, and of use to none who only computes.
@@ -75,8 +76,28 @@ def modules_after(statement):
 
 def test_import_loads_nothing_heavy():
     loaded = modules_after("import tinygraph")
-    assert "tinygraph.ops.elementwise.relu" in loaded
+    assert "tinygraph.engine.graph" in loaded
     assert not loaded & HEAVY
+
+
+def test_an_op_is_loaded_when_it_is_first_used():
+    """As a name, as a method and as an operator, and is a plain name from then on."""
+    file = "tinygraph.ops.elementwise.relu"
+    assert file not in modules_after("import tinygraph as tg; tg.Tensor([1.0]); 'relu' in dir(tg)")
+    for use in ("tg.relu", "tg.Tensor([1.0]).relu()", "tg.ops.relu", "tg.nn.functional.relu"):
+        assert file in modules_after(f"import tinygraph as tg; {use}")
+    assert "tinygraph.ops.elementwise.arithmetic" in modules_after(
+        "import tinygraph as tg; 1 + tg.Tensor([1.0])"
+    )
+    assert vars(tg)["relu" if tg.relu else ""] is vars(tg.ops)["relu"] is tg.ops.relu
+    assert "relu" in vars(Operators) and vars(Operators)["relu"] is tg.Tensor.relu is tg.relu
+
+
+def test_the_registry_has_all_ops():
+    registry = "tg.op.registry['tinygraph.ops.windows.max_pool2d.MaxPool2d']"
+    assert "tinygraph.ops.windows.max_pool2d" in modules_after(
+        f"import tinygraph as tg; {registry}"
+    )
 
 
 def test_the_command_needs_no_other_library():

@@ -147,12 +147,13 @@ def _elsewhere(room: str) -> Callable[[str], Any]:
 def install() -> None:
     """Let former paths be found.
 
-    What is loaded already is entered at once: Python would set a module that it finds on the
-    package, where functions such as `tg.tensor` and `tg.ops.relu` stand by these names.
+    Python sets a module that it finds on the package: those of the names of functions, such as
+    `tg.tensor`, are entered at once.  In ops/ the package itself looks after that.
     """
     sys.meta_path.insert(0, _Finder)
+    top = vars(sys.modules["tinygraph"])
     for old, new in HOMES.items():
-        if new in sys.modules:
+        if new in sys.modules and callable(top.get(old.removeprefix("tinygraph."))):
             sys.modules[old] = sys.modules[new]
     for room, _ in NAMES:
         vars(import_module(room)).setdefault("__getattr__", _elsewhere(room))

@@ -24,22 +24,35 @@ array([6.], dtype=float32)
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tinygraph.base.errors import DeviceError, GraphError
 from tinygraph.base.frozen import complete
 from tinygraph.engine.device import CPU, Device
 from tinygraph.engine.memory import Memory, eager_memory
+from tinygraph.engine.operators import above
 from tinygraph.engine.promises import keep_backward, keep_forward
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Spec
 from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
 from tinygraph.engine.writes import Writes, refuse_overwritten
 
+if TYPE_CHECKING:
+    registry: dict[str, type[Op]]
+else:
+
+    def __getattr__(name: str) -> Any:
+        """The `registry` is asked for by who looks at all ops, which are loaded for that."""
+        if name != "registry":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        above.load_ops()
+        return _registry
+
+
 Gradients = tuple["Array | None", ...]
 Needs = tuple[bool, ...]  # for each input, whether its gradient is wanted
 
-registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
+_registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
 
 
 class Op:
@@ -72,7 +85,7 @@ class Op:
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         for base in cls.__bases__:
             complete(base)
-        registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
+        _registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
 
     @property
     def updates(self) -> tuple[int, ...]:

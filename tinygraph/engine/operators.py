@@ -1,19 +1,20 @@
 """The ops that a Tensor has as operators and methods: each is the function of that name.
 
-The functions lie in ops/, on a higher floor.  They are reached through `above`, which is filled
-once (ops/__init__.py); in the same way the engine reaches the few other things above itself.
+The functions lie in ops/, on a higher floor.  They are reached through `above`, which is told where
+(ops/__init__.py); in the same way the engine reaches the few other things above itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from tinygraph.base.errors import DtypeError, GraphError, ShapeError
+from tinygraph.base.lazy import Above
 from tinygraph.engine.assigned import Assigned, fitting
 from tinygraph.engine.copied import Copied
 from tinygraph.engine.hooks import register_hook
@@ -29,14 +30,16 @@ _OF_UFUNCS = {  # what numpy calls the operators of its arrays, and the function
 
 Node = TypeVar("Node")  # Tensor, which is built on this file
 
-above: Any = SimpleNamespace()  # functions of the floors above
+above: Any = Above()  # what the engine reaches above itself
 
 
 class _op:
     """A method: the function of the same name, with the tensor first.  An operator names its own.
 
-    It stands in its place until `settle` puts the function itself there.
+    It stands in its place until it is first asked for, and puts the function itself there.
     """
+
+    kind: Any = None
 
     def __init__(
         self,
@@ -49,22 +52,33 @@ class _op:
         self.function, self.given = function, given
         self.reflected, self.in_place = reflected, in_place
 
+    def __set_name__(self, kind: type, name: str) -> None:
+        if self.kind is not None:  # declared together with others
+            self = copy(self)
+            setattr(kind, name, self)
+        self.kind, self.name = kind, name
+
     if TYPE_CHECKING:
 
         def __get__(self, node: Operators[Node], kind: object) -> Callable[..., Node]: ...
 
-    def found(
-        self, name: str, functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]
-    ) -> Callable[..., Any]:
+    else:
+
+        def __get__(self, node: Any, kind: Any) -> Any:
+            setattr(self.kind, self.name, self._found())
+            return getattr(kind if node is None else node, self.name)
+
+    def _found(self) -> Callable[..., Any]:
         """The function.  A method knows other words for its arguments; an operator needs none."""
-        function, given = functions[self.function or name], self.given
+        name, given = self.name, self.given
+        function = getattr(above, self.function or name)
         if self.reflected:
             return lambda x, y: function(y, x)
         if self.in_place:
             return lambda x, y: _changed(x, function, y)
         if given:
             return _with(function, name, f"As `x.{self.function}({given[0]!r})`.", given)
-        return function if name[:2] == "__" else spelled.get(function, function)
+        return function if name[:2] == "__" else above.spelled(function)
 
 
 def _with(function: Any, name: str, about: str, given: Any) -> Callable[..., Any]:
@@ -381,12 +395,3 @@ def absent(names: Iterable[str]) -> None:
     """Methods that say what they are called here (torch_names.py)."""
     for name in names:
         setattr(Absent, name, _absent(name))
-
-
-def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:
-    """Put functions in the place of what is declared, and give them to `above`."""
-    vars(above).update(functions)
-    for kind in (Operators, Conversions):
-        for name, declared in list(vars(kind).items()):
-            if isinstance(declared, _op):
-                setattr(kind, name, declared.found(name, functions, spelled))
