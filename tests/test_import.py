@@ -106,6 +106,16 @@ def test_the_command_needs_no_other_library():
     assert not modules_after("import tinygraph.cli") & libraries
 
 
+# Modules of ours that are loaded, which more and more files would need.
+MODULES = {"tinygraph": 60, "tinygraph.training": 195}
+
+
+@pytest.mark.parametrize("room", MODULES)
+def test_an_import_loads_no_more_modules_than_it_did(room):
+    loaded = {m for m in modules_after(f"import {room}") if m.split(".")[0] == "tinygraph"}
+    assert len(loaded) <= MODULES[room], sorted(loaded)
+
+
 # What an import costs, in what can be counted: seconds depend on the machine and on what it does.
 # Files of ops are not: one more is one more op.
 MOST = {"ours": 44, "theirs": 15, "bytes": 238_000, "compiled": 340}

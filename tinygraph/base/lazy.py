@@ -20,10 +20,11 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Any]:
     """A package's `__getattr__` and `__dir__` (PEP 562) for names that wait for their first use.
 
-    `homes` maps each name to the module that has it; a module of that name is meant itself, and
-    "module:other" a name that is another one there.  `made` is what becomes of what is found.  For
-    a name that is not there the error says what PyTorch's name of that `place` is called here
-    (torch_names.py): an AttributeError, and of `from package import name` an ImportError.
+    `homes` maps each name to the module that has it; a module of that name is meant itself, with
+    "module:" under any name, and with "module:other" what has another name there.  `made` is what
+    becomes of what is found.  For a name that is not there the error says what PyTorch's name of
+    that `place` is called here (torch_names.py): an AttributeError, and of `from package import
+    name` an ImportError.
 
     >>> getattr_, _ = lazy("os", {"sqrt": "math", "path": "os.path"})
     >>> getattr_("sqrt")(9.0)
@@ -52,7 +53,7 @@ def found(home: str, name: str) -> Any:
     """A name's thing, which is loaded: see `lazy`."""
     place, _, other = home.partition(":")
     module = import_module(place)
-    return module if home.endswith(f".{name}") else getattr(module, other or name)
+    return module if home.endswith((f".{name}", ":")) else getattr(module, other or name)
 
 
 def exports(module: str) -> dict[str, str]:

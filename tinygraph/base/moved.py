@@ -33,6 +33,7 @@ tinygraph.cuda tinygraph.cuda.machine_code: data_sheets
 tinygraph.cuda.nvrtc tinygraph.cuda.machine_code: disassembly flow main_loop occupancy rounds
 tinygraph.cuda.reading tinygraph.cuda.machine_code: floors
 tinygraph.nn tinygraph.distributed: sync_batch_norm
+tinygraph.nn tinygraph.nn: utils=vectors
 tinygraph.ops tinygraph.ops: shared=common
 tinygraph.ops tinygraph.ops.common: cast to
 tinygraph.ops tinygraph.ops.elementwise: arithmetic clip comparison dropout elu erf finite
