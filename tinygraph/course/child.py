@@ -28,12 +28,16 @@ from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
 from tinygraph.engine.op import registry
+from tinygraph.engine.operators import above
 from tinygraph.testing import memory
 
 # What is loaded when it is first asked for: later no file can be opened.  A room that needs another
 # library may be without it, and takes a second where it is not.
-for _name in {*dir(tg)} - {"sklearn"}:
-    getattr(tg, _name, None)
+for _place in (tg, tg.nn, tg.nn.functional, tg.training, tg.Tensor):
+    for _name in {*dir(_place)} - {"sklearn", "TensorBoard"}:
+        getattr(_place, _name, None)
+for _name in above.homes:
+    getattr(above, _name)
 # np.median takes numpy.ma
 for _name in (
     "tinygraph.interop.torch_names",
