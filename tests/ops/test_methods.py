@@ -111,7 +111,7 @@ def test_every_method_is_filled():
         "abs",
         "add",
         "astype",
-        "backward",
+        "run_backward",
         "clip",
         "cumsum",
         "div",

@@ -85,6 +85,9 @@ class Above:
         return thing
 
 
+above: Any = Above()
+
+
 def _is_imported(frame: FrameType) -> bool:
     """Whether it stands at `from package import name`, which drops what an AttributeError says."""
     return frame.f_code.co_code[frame.f_lasti] == import_module("opcode").opmap["IMPORT_FROM"]

@@ -22,12 +22,13 @@ tinygraph tinygraph.base: build_cache checks disk dtypes errors frozen kept_memo
     threads free_memory helper_processes incoming json_files json_text paths streams text_file trust
     variables precision wrapping
 tinygraph tinygraph.engine: autograd device feeds graph hooks memory op operators parameter
-    promises random running shapes=spec tensor writes assigned copies
+    promises random running shapes=spec tensor writes assigned
 tinygraph tinygraph.files: saving sealed
 tinygraph tinygraph.interop: onnx dlpack sklearn of_numpy coming_from=torch_names
     absent_methods rare_names small_places
 tinygraph tinygraph.watch: anomaly costs kernel_table
-tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling
+tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling copies
+tinygraph.engine tinygraph.ops.leaves: copies operands=given
 tinygraph.cuda tinygraph.watch: prediction
 tinygraph.cuda tinygraph.cuda.machine_code: data_sheets
 tinygraph.cuda.nvrtc tinygraph.cuda.machine_code: disassembly flow main_loop occupancy rounds
@@ -73,6 +74,8 @@ _LEFT = """
 tinygraph.engine.device tinygraph.cuda.devices: CudaDevice EMULATOR EmulatorDevice cupy device_count
     is_available set_memory_limit
 tinygraph.engine.hooks tinygraph.nn.hooks: call_with_hooks hooked
+tinygraph.engine.assigned tinygraph.ops.leaves.given: fitting taken
+tinygraph.engine.promises tinygraph.testing.broken_op: broken_forward broken_gradients wrong_shape
 tinygraph.engine.spec tinygraph.ops.common.arguments: as_axes as_axis padding_2d pair require_bias
     require_images require_indices require_ndim require_range
 tinygraph.engine.spec tinygraph.ops.windows.sliding: Windows windows

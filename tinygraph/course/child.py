@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.lazy import above
 from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
 from tinygraph.engine.op import registry
-from tinygraph.engine.operators import above
 from tinygraph.testing import memory
 
 # What is loaded when it is first asked for: later no file can be opened.  A room that needs another

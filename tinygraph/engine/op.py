@@ -28,31 +28,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tinygraph.base.errors import DeviceError, GraphError
 from tinygraph.base.frozen import complete
+from tinygraph.base.lazy import lazy
 from tinygraph.engine.device import CPU, Device
 from tinygraph.engine.memory import Memory, eager_memory
-from tinygraph.engine.operators import above
 from tinygraph.engine.promises import keep_backward, keep_forward
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Spec
 from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
 from tinygraph.engine.writes import Writes, refuse_overwritten
 
-if TYPE_CHECKING:
-    registry: dict[str, type[Op]]
-else:
-
-    def __getattr__(name: str) -> Any:
-        """The `registry` is asked for by who looks at all ops, which are loaded for that."""
-        if name != "registry":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        above.load_ops()
-        return _registry
-
-
 Gradients = tuple["Array | None", ...]
 Needs = tuple[bool, ...]  # for each input, whether its gradient is wanted
 
 _registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
+if TYPE_CHECKING:
+    registry = _registry
+else:  # who asks for it looks at all ops, which are loaded for that
+    __getattr__, __dir__ = lazy(__name__, {"registry": "tinygraph.ops.registered:registry"})
 
 
 class Op:
@@ -151,8 +143,7 @@ class Op:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
             raise GraphError(self.name, "inputs", "at least one", "none")
-        node: Tensor = here.top.apply(self, inputs)
-        return node
+        return here.top.apply(self, inputs)
 
     def make_node(self, operands: tuple[Operand, ...]) -> Tensor:
         """The node of this op on some operands, evaluated."""

@@ -7,30 +7,20 @@ The functions lie in ops/, on a higher floor.  They are reached through `above`,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from tinygraph.base.errors import DtypeError, GraphError, ShapeError
-from tinygraph.base.lazy import Above
-from tinygraph.engine.assigned import Assigned, fitting
-from tinygraph.engine.copied import Copied
+from tinygraph.base.lazy import above
+from tinygraph.engine.assigned import Assigned
 from tinygraph.engine.hooks import register_hook
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape, normalize_axes
 
-_OF_UFUNCS = {  # what numpy calls the operators of its arrays, and the functions they are here
-    **{name: name for name in ("matmul", "floor_divide", "remainder", "less", "less_equal")},
-    **{name: name for name in ("greater", "greater_equal", "equal", "not_equal")},
-    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
-    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow"},
-}
-
 Node = TypeVar("Node")  # Tensor, which is built on this file
-
-above: Any = Above()  # what the engine reaches above itself
 
 
 class _op:
@@ -125,18 +115,8 @@ def _new(make: str) -> Any:
     return method
 
 
-class _absent:
-    """A method of PyTorch's that is not here: asked for, it says what to write instead."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, node: Any, kind: Any) -> Any:
-        raise AttributeError(above.no_such_name("Tensor", self.name, []))
-
-
-class Absent(Copied):
-    """Methods of PyTorch's that are not here; `absent` fills it.
+class Absent:
+    """Methods of PyTorch's that are not here; interop/absent_methods.py fills it.
 
     A `__getattr__` in their place would make every access to an attribute of a node slow.
     """
@@ -175,6 +155,7 @@ class Operators(Conversions[Node], Absent, Assigned):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
+        op: Any
         numpy: Callable[[], Array]
         item: Callable[[], Any]
         detach: Callable[[], Any]
@@ -185,11 +166,7 @@ class Operators(Conversions[Node], Absent, Assigned):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """numpy_array * tensor is a node; any other ufunc is refused (of_numpy.py)."""
-        name = _OF_UFUNCS.get(ufunc.__name__, "")
-        if not name or method != "__call__" or options:
-            above.refuse_ufunc(ufunc, method, options)
-        return getattr(above, name)(*inputs)
+        return above.call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return above.call_numpy(function, args, options)
@@ -200,6 +177,18 @@ class Operators(Conversions[Node], Absent, Assigned):
         expected, got = "no masked array beside a Tensor, which has no mask", "one"
         way_out = "masked.filled(0.0) beside the Tensor, or x.numpy() beside the masked array"
         raise DtypeError("numpy.ma", "an operand", expected, got, way_out)
+
+    def __copy__(self) -> Any:
+        return above.shallow(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return above.deep(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return above.reduced(self, protocol)
+
+    def __setstate__(self, state: Any) -> None:
+        above.restore(self, state)
 
     def __dlpack__(self, **asked: Any) -> Any:
         return above.to_dlpack(self, **asked)
@@ -387,11 +376,5 @@ def _changed(x: Any, function: Callable[[Any, Any], Any], other: Any) -> Any:
             f"{x.name or 'Tensor'}: a leaf that requires a gradient or belongs to a model cannot "
             "be changed in place here. Way out: with tg.no_grad(): w -= lr * w.grad"
         )
-    here.top.write(x, fitting("in place", x, function(x, other)))
+    here.top.write(x, above.fitting("in place", x, function(x, other)))
     return x
-
-
-def absent(names: Iterable[str]) -> None:
-    """Methods that say what they are called here (torch_names.py)."""
-    for name in names:
-        setattr(Absent, name, _absent(name))

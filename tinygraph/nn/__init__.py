@@ -5,8 +5,7 @@ Read module.py first.  A new layer goes into the file of its family, with one li
 
 from typing import TYPE_CHECKING
 
-from tinygraph.base.lazy import exports as _exports
-from tinygraph.base.lazy import lazy as _lazy
+from tinygraph.base import lazy as _lazy
 
 if TYPE_CHECKING:
     from tinygraph.distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
     utils = vectors
 else:
     _HOMES = {
-        "functional": "tinygraph.nn.functional",
-        "init": "tinygraph.nn.init",
+        **{name: f"tinygraph.nn.{name}" for name in ("functional", "init", "vectors")},
         "utils": "tinygraph.nn.vectors:",
-        "vectors": "tinygraph.nn.vectors",
-        **_exports("tinygraph.nn.exports"),
+        **_lazy.exports("tinygraph.nn.exports"),
         "SyncBatchNorm": "tinygraph.distributed.sync_batch_norm",
     }
     __all__ = [*_HOMES]
-    __getattr__, __dir__ = _lazy(__name__, _HOMES, "nn")
+    __getattr__, __dir__ = _lazy.lazy(__name__, _HOMES, "nn")

@@ -22,9 +22,8 @@ from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 if TYPE_CHECKING:
     from tinygraph.ops import *  # noqa: F403
 else:
-    __getattr__, __dir__ = lazy(
-        __name__, dict.fromkeys(ops.EXPORTS, "tinygraph.ops"), "nn.functional"
-    )
+    _HOMES = dict.fromkeys(ops.EXPORTS, "tinygraph.ops")
+    __getattr__, __dir__ = lazy(__name__, _HOMES, "nn.functional")
 
 
 def batch_norm(  # type: ignore[no-redef]

@@ -9,9 +9,9 @@ from functools import cache as _cache
 from types import ModuleType as _Module
 from typing import TYPE_CHECKING
 
+from tinygraph.base.lazy import above as _above
 from tinygraph.base.lazy import exports as _exports
 from tinygraph.base.lazy import lazy as _lazy
-from tinygraph.engine.operators import above as _above
 from tinygraph.ops.common.spelling import spelled as _spelled
 
 if TYPE_CHECKING:
@@ -30,18 +30,12 @@ class _Ops(_Module):
             super().__setattr__(name, value)
 
 
-def _load() -> None:
-    """Load the files of all ops, as for who asks which there are."""
-    for name in EXPORTS:
-        getattr(_sys.modules[__name__], name)
-
-
 _above.homes |= _HOMES | {
     "add_arrays": "tinygraph.ops.elementwise.arithmetic:add_arrays",
     "times": "tinygraph.ops.elementwise.arithmetic:times",
     "to": "tinygraph.ops.common.to:to",
 }
-_above.load_ops, _above.spelled = _load, _cache(_spelled)
+_above.spelled = _cache(_spelled)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy(__name__, _HOMES, made=_above.spelled)
