@@ -33,13 +33,14 @@ def lazy(
     names = vars(sys.modules[package])
 
     def __getattr__(name: str) -> Any:
-        if name not in homes and (former := HOMES.get(f"{package}.{name}")):
-            return import_module(former)
+        path = f"{package}.{name}"
+        if name not in homes and (path in HOMES or is_part(path, homes)):
+            return import_module(HOMES.get(path, path))
         if name not in homes:
             if not place or name[0] == "_":  # which modules are asked for all the time
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
             say = found("tinygraph.interop.torch_names", "no_such_name")
-            loading = f"{package}.{name}" in sys.modules  # a module that is not done: found there
+            loading = path in sys.modules  # a module that is not done: found there
             imported = not loading and _is_imported(sys._getframe(1))
             absent = ImportError if imported else AttributeError
             raise absent(say(place, name, sorted({*names, *homes})))
@@ -54,6 +55,11 @@ def found(home: str, name: str) -> Any:
     place, _, other = home.partition(":")
     module = import_module(place)
     return module if home.endswith((f".{name}", ":")) else getattr(module, other or name)
+
+
+def is_part(module: str, homes: Mapping[str, str]) -> bool:
+    """Whether one of the homes lies in that module, or package."""
+    return any(f"{home}.".replace(":", ".").startswith(f"{module}.") for home in homes.values())
 
 
 def exports(module: str) -> dict[str, str]:

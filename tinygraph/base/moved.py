@@ -137,11 +137,13 @@ class _Finder:
             raise ModuleNotFoundError(str(error), name=module.__name__) from None
 
 
-def _elsewhere(room: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose names lie elsewhere (PEP 562)."""
+def _elsewhere(room: str, own: Callable[[str], Any] | None) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names lie elsewhere (PEP 562); it may have its own."""
 
     def __getattr__(name: str) -> Any:
         if (room, name) not in NAMES:
+            if own is not None:
+                return own(name)
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         return getattr(import_module(NAMES[room, name]), name)
 
@@ -159,5 +161,6 @@ def install() -> None:
     for old, new in HOMES.items():
         if new in sys.modules and callable(top.get(old.removeprefix("tinygraph."))):
             sys.modules[old] = sys.modules[new]
-    for room, _ in NAMES:
-        vars(import_module(room)).setdefault("__getattr__", _elsewhere(room))
+    for room in {room for room, _ in NAMES}:
+        names = vars(import_module(room))
+        names["__getattr__"] = _elsewhere(room, names.get("__getattr__"))
