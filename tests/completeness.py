@@ -88,7 +88,7 @@ def public_functions(module):
 
 
 def exported(module):
-    """Those that `ops/__init__.py` exports."""
+    """Those that `ops/exports.py` exports."""
     functions = public_functions(module).items()
     return {n: f for n, f in functions if inspect.unwrap(getattr(ops, n, len)) is f}
 
@@ -154,7 +154,7 @@ def exports(stem, module):
     if not exported(module) and stem not in METHODS:
         name = next(iter(public_functions(module)), stem)
         line = f"from {module.__name__} import {name} as {name}"
-        yield "tinygraph/ops/__init__.py", "the export line", "none", line
+        yield "tinygraph/ops/exports.py", "the export line", "none", line
     for name, function in wanted(stem, module).items():
         place = f"{page(stem)}, docstring of {name}"
         text = inspect.getdoc(function) or ""

@@ -12,7 +12,7 @@ import pytest
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.base.errors import GraphError
-from tinygraph.engine import copies
+from tinygraph.ops.leaves import copies
 
 DEEP = 3000  # beyond Python's limit, which is 1000
 

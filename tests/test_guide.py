@@ -62,7 +62,7 @@ def write(copy, *paths_and_texts):
 
 def export(copy, name):
     """The export line, where the alphabet puts it."""
-    path = copy / "tinygraph/ops/__init__.py"
+    path = copy / "tinygraph/ops/exports.py"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if line > export_line(name))
     at = max(at, next(i for i, line in enumerate(lines) if line.startswith("from ")))

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import tinygraph as tg
+from tinygraph.engine.operators import Operators
 
 LAZY = ("data", "distributed", "nn", "onnx", "optim", "show", "testing", "training")
 # Heavy, and of use to none who only computes.
@@ -75,14 +76,54 @@ def modules_after(statement):
 
 def test_import_loads_nothing_heavy():
     loaded = modules_after("import tinygraph")
-    assert "tinygraph.ops.elementwise.relu" in loaded
+    assert "tinygraph.engine.graph" in loaded
     assert not loaded & HEAVY
+
+
+def test_an_op_is_loaded_when_it_is_first_used():
+    """As a name, as a method and as an operator, and is a plain name from then on."""
+    file = "tinygraph.ops.elementwise.relu"
+    assert file not in modules_after("import tinygraph as tg; tg.Tensor([1.0]); 'relu' in dir(tg)")
+    for use in ("tg.relu", "tg.Tensor([1.0]).relu()", "tg.ops.relu", "tg.nn.functional.relu"):
+        assert file in modules_after(f"import tinygraph as tg; {use}")
+    assert "tinygraph.ops.elementwise.arithmetic" in modules_after(
+        "import tinygraph as tg; 1 + tg.Tensor([1.0])"
+    )
+    assert tg.relu is tg.ops.relu is tg.Tensor.relu
+    assert vars(tg)["relu"] is vars(tg.ops)["relu"] is vars(Operators)["relu"] is tg.relu
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["nn.conv.Conv2d", "ops.windows.conv2d.Conv2d", "ops.elementwise.elementwise.Exp",
+     "ops.elementwise.Exp", "training.profile.Profile", "ops.products.linear.Linear"],
+)  # fmt: skip
+def test_files_of_a_room_are_found_by_attribute(path):
+    command = [sys.executable, "-c", f"import tinygraph as tg; assert callable(tg.{path})"]
+    subprocess.run(command, check=True)
+
+
+def test_the_registry_has_all_ops():
+    registry = "tg.op.registry['tinygraph.ops.windows.max_pool2d.MaxPool2d']"
+    assert "tinygraph.ops.windows.max_pool2d" in modules_after(
+        f"import tinygraph as tg; {registry}"
+    )
 
 
 def test_the_command_needs_no_other_library():
     """It imports all rooms, and works where only numpy's are installed."""
     libraries = {"sklearn", "onnx", "tensorboardX", "matplotlib", "PIL", "mpi4py", "hypothesis"}
     assert not modules_after("import tinygraph.cli") & libraries
+
+
+# Modules of ours that are loaded, which more and more files would need.
+MODULES = {"tinygraph": 58, "tinygraph.training": 190}
+
+
+@pytest.mark.parametrize("room", MODULES)
+def test_an_import_loads_no_more_modules_than_it_did(room):
+    loaded = {m for m in modules_after(f"import {room}") if m.split(".")[0] == "tinygraph"}
+    assert len(loaded) <= MODULES[room], sorted(loaded)
 
 
 # What an import costs, in what can be counted: seconds depend on the machine and on what it does.

@@ -22,7 +22,7 @@ def test_no_file_needs_itself():
 
 
 def test_no_file_of_the_engine_needs_itself_by_an_import_in_a_function():
-    """A circle that an import in a function hides is one too; copied.py names its module late."""
+    """A circle that an import in a function hides is one too."""
     own = {name: path for name, path in FILES.items() if rooms.room_of(name) == "engine"}
     needs = {
         name: {

@@ -36,23 +36,19 @@ from tinygraph.base.dtypes import int16 as short
 from tinygraph.base.dtypes import int32 as int
 from tinygraph.base.dtypes import int64 as long
 from tinygraph.base.kept_memory import keep_memory
-from tinygraph.base.lazy import later, lazy
+from tinygraph.base.lazy import above, lazy
 from tinygraph.base.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.cuda.random_numbers import fill_uniform
 from tinygraph.engine.device import device
 from tinygraph.engine.graph import Graph
 from tinygraph.engine.op import Op
-from tinygraph.engine.operators import above
-from tinygraph.engine.operators import absent as _absent
 from tinygraph.engine.parameter import Parameter
 from tinygraph.engine.random import Generator, manual_seed
 from tinygraph.engine.running import no_grad
 from tinygraph.engine.spec import Spec
 from tinygraph.engine.tensor import Tensor, leaf
-from tinygraph.interop.absent_methods import ABSENT as _ABSENT
-from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
+from tinygraph.interop.absent_methods import fill as _fill_absent
 from tinygraph.ops import EXPORTS as _op_names
-from tinygraph.ops.common.operands import result_type
 from tinygraph.ops.leaves.creation import *  # noqa: F403
 from tinygraph.ops.leaves.creation import __all__ as _creation
 
@@ -61,22 +57,24 @@ __version__ = "0.1.0"
 keep_memory()
 
 _moved.install()
-_absent(_ABSENT.split())
+_fill_absent()
 # What lower floors reach above themselves, beside the ops (ops/__init__.py).
-above.Tensor, above.leaf = Tensor, leaf
-above.tensor, above.full = tensor, full  # noqa: F405
-above.zeros, above.ones, above.empty = zeros, ones, empty  # noqa: F405
-above.bernoulli = later("tinygraph.ops.leaves.sampling", "bernoulli")
-above.multinomial = later("tinygraph.ops.leaves.sampling", "multinomial")
-above.fill_uniform = fill_uniform
-above.to_dlpack = later("tinygraph.interop.dlpack", "to_dlpack")
-above.cuda_array_interface = later("tinygraph.interop.dlpack", "cuda_array_interface")
-above.refuse_ufunc = later("tinygraph.interop.of_numpy", "refuse_ufunc")
-above.call_numpy = later("tinygraph.interop.of_numpy", "call")
-above.kernel_table = later("tinygraph.watch.kernel_table", "tabulate")
-above.no_such_name = later("tinygraph.interop.torch_names", "no_such_name")
-above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
-above.raise_for_bad_values = later("tinygraph.watch.anomaly", "raise_for_bad_values")
+above.Tensor, above.leaf, above.fill_uniform = Tensor, leaf, fill_uniform
+for _home, _names in {
+    "engine.graph": "run_backward",
+    "ops.leaves.copies": "deep reduced restore shallow",
+    "ops.leaves.creation": "empty full ones tensor zeros",
+    "ops.leaves.given": "fitting kept operand set_data set_grad set_requires_grad set_value taken",
+    "ops.leaves.sampling": "bernoulli multinomial",
+    "interop.dlpack": "cuda_array_interface to_dlpack",
+    "interop.of_numpy": "call_numpy call_ufunc",
+    "interop.torch_names": "no_such_name",
+    "show.graph_picture": "small_picture",
+    "testing.broken_op": "broken_forward broken_gradients wrong_parameters wrong_product",
+    "watch.anomaly": "raise_for_bad_values",
+    "watch.kernel_table": "kernel_table",
+}.items():
+    above.homes |= {_name: f"tinygraph.{_home}:{_name}" for _name in _names.split()}
 
 if TYPE_CHECKING:
     from tinygraph import data, distributed, nn, optim, show, testing, training
@@ -84,6 +82,8 @@ if TYPE_CHECKING:
     from tinygraph.files.saving import load, save
     from tinygraph.interop import onnx
     from tinygraph.interop.dlpack import from_dlpack
+    from tinygraph.ops import *  # noqa: F403
+    from tinygraph.ops.common.operands import result_type
     from tinygraph.ops.leaves.sampling import (
         bernoulli,
         multinomial,
@@ -100,6 +100,8 @@ if TYPE_CHECKING:
 else:
     # What they import is much, and a graph needs none of it.
     _HOMES = {
+        **dict.fromkeys(_op_names, "tinygraph.ops"),
+        "result_type": "tinygraph.ops.common.operands",
         "compile": "tinygraph.plan.compiled",
         "detect_anomaly": "tinygraph.watch.anomaly",
         "from_dlpack": "tinygraph.interop.dlpack",

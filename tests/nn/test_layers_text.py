@@ -95,7 +95,8 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines, or what is made of it."""
-    layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
+    exported = [getattr(nn, name) for name in nn.__all__]
+    layers = {c for c in exported if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")
         for name, c in vars(module).items():

@@ -111,7 +111,7 @@ def test_every_method_is_filled():
         "abs",
         "add",
         "astype",
-        "backward",
+        "run_backward",
         "clip",
         "cumsum",
         "div",
@@ -144,4 +144,4 @@ def test_every_method_is_filled():
         "unsqueeze",
         "var",
     }
-    assert names <= set(vars(above))
+    assert all(callable(getattr(above, name)) for name in names)

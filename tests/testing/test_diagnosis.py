@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tests.testing.test_gradcheck import gradcheck, op_of
-from tinygraph.engine.promises import wrong_shape
+from tinygraph.testing.broken_op import wrong_shape
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((8, 5))

@@ -22,17 +22,19 @@ tinygraph tinygraph.base: build_cache checks disk dtypes errors frozen kept_memo
     threads free_memory helper_processes incoming json_files json_text paths streams text_file trust
     variables precision wrapping
 tinygraph tinygraph.engine: autograd device feeds graph hooks memory op operators parameter
-    promises random running shapes=spec tensor writes assigned copies
+    promises random running shapes=spec tensor writes assigned
 tinygraph tinygraph.files: saving sealed
 tinygraph tinygraph.interop: onnx dlpack sklearn of_numpy coming_from=torch_names
     absent_methods rare_names small_places
 tinygraph tinygraph.watch: anomaly costs kernel_table
-tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling
+tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling copies
+tinygraph.engine tinygraph.ops.leaves: copies operands=given
 tinygraph.cuda tinygraph.watch: prediction
 tinygraph.cuda tinygraph.cuda.machine_code: data_sheets
 tinygraph.cuda.nvrtc tinygraph.cuda.machine_code: disassembly flow main_loop occupancy rounds
 tinygraph.cuda.reading tinygraph.cuda.machine_code: floors
 tinygraph.nn tinygraph.distributed: sync_batch_norm
+tinygraph.nn tinygraph.nn: utils=vectors
 tinygraph.ops tinygraph.ops: shared=common
 tinygraph.ops tinygraph.ops.common: cast to
 tinygraph.ops tinygraph.ops.elementwise: arithmetic clip comparison dropout elu erf finite
@@ -72,6 +74,8 @@ _LEFT = """
 tinygraph.engine.device tinygraph.cuda.devices: CudaDevice EMULATOR EmulatorDevice cupy device_count
     is_available set_memory_limit
 tinygraph.engine.hooks tinygraph.nn.hooks: call_with_hooks hooked
+tinygraph.engine.assigned tinygraph.ops.leaves.given: fitting taken
+tinygraph.engine.promises tinygraph.testing.broken_op: broken_forward broken_gradients wrong_shape
 tinygraph.engine.spec tinygraph.ops.common.arguments: as_axes as_axis padding_2d pair require_bias
     require_images require_indices require_ndim require_range
 tinygraph.engine.spec tinygraph.ops.windows.sliding: Windows windows
@@ -133,11 +137,13 @@ class _Finder:
             raise ModuleNotFoundError(str(error), name=module.__name__) from None
 
 
-def _elsewhere(room: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose names lie elsewhere (PEP 562)."""
+def _elsewhere(room: str, own: Callable[[str], Any] | None) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names lie elsewhere (PEP 562); it may have its own."""
 
     def __getattr__(name: str) -> Any:
         if (room, name) not in NAMES:
+            if own is not None:
+                return own(name)
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         return getattr(import_module(NAMES[room, name]), name)
 
@@ -147,12 +153,14 @@ def _elsewhere(room: str) -> Callable[[str], Any]:
 def install() -> None:
     """Let former paths be found.
 
-    What is loaded already is entered at once: Python would set a module that it finds on the
-    package, where functions such as `tg.tensor` and `tg.ops.relu` stand by these names.
+    Python sets a module that it finds on the package: those of the names of functions, such as
+    `tg.tensor`, are entered at once.  In ops/ the package itself looks after that.
     """
     sys.meta_path.insert(0, _Finder)
+    top = vars(sys.modules["tinygraph"])
     for old, new in HOMES.items():
-        if new in sys.modules:
+        if new in sys.modules and callable(top.get(old.removeprefix("tinygraph."))):
             sys.modules[old] = sys.modules[new]
-    for room, _ in NAMES:
-        vars(import_module(room)).setdefault("__getattr__", _elsewhere(room))
+    for room in {room for room, _ in NAMES}:
+        names = vars(import_module(room))
+        names["__getattr__"] = _elsewhere(room, names.get("__getattr__"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinygraph.base.errors import DtypeError, GraphError, ShapeError, nearest
 from tinygraph.base.incoming import unmasked
-from tinygraph.engine.operators import above
+from tinygraph.base.lazy import above
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 from tinygraph.engine.tensor import Tensor

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.errors import GraphError
+from tinygraph.base.lazy import above
 from tinygraph.engine.device import Device
 from tinygraph.engine.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of, weighted
 from tinygraph.engine.hooks import through_hooks
 from tinygraph.engine.memory import eager_memory
 from tinygraph.engine.op import differentiate, evaluate
-from tinygraph.engine.operators import above
 from tinygraph.engine.promises import let_go
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
@@ -220,9 +220,5 @@ def _added(total: Array | None, term: Array, device: Device, into: bool) -> Arra
         return device.copy(term)
     if device.runs_kernels:
         mem = eager_memory((False, False), device)
-        made: Array = above.add_arrays(mem, device.contiguous(total), device.contiguous(term))
-        return made
+        return above.add_arrays(mem, device.contiguous(total), device.contiguous(term))
     return np.asarray(np.add(total, term, out=total if into and total.flags.writeable else None))
-
-
-above.backward = run_backward

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinygraph.base.errors import GraphError, ShapeError
-from tinygraph.engine.assigned import taken
+from tinygraph.base.lazy import above
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 
@@ -76,7 +76,7 @@ def through_hooks(node: Any, gradient: Array) -> Array:
         given = hook(gradient)
         if given is None:
             continue
-        array = taken("hook", node, given)
+        array = above.taken("hook", node, given)
         if array.shape != gradient.shape:
             raise ShapeError("hook", "what it returns", f"shape {gradient.shape}", array.shape)
         gradient = array.astype(gradient.dtype, copy=False)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.lazy import above
 from tinygraph.base.threads import workers
 from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.operators import above
 from tinygraph.engine.random import Words, default_generator, first_word, uniform
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape

@@ -24,10 +24,11 @@ array([6.], dtype=float32)
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tinygraph.base.errors import DeviceError, GraphError
 from tinygraph.base.frozen import complete
+from tinygraph.base.lazy import lazy
 from tinygraph.engine.device import CPU, Device
 from tinygraph.engine.memory import Memory, eager_memory
 from tinygraph.engine.promises import keep_backward, keep_forward
@@ -39,7 +40,11 @@ from tinygraph.engine.writes import Writes, refuse_overwritten
 Gradients = tuple["Array | None", ...]
 Needs = tuple[bool, ...]  # for each input, whether its gradient is wanted
 
-registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
+_registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
+if TYPE_CHECKING:
+    registry = _registry
+else:  # who asks for it looks at all ops, which are loaded for that
+    __getattr__, __dir__ = lazy(__name__, {"registry": "tinygraph.ops.registered:registry"})
 
 
 class Op:
@@ -72,7 +77,7 @@ class Op:
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         for base in cls.__bases__:
             complete(base)
-        registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
+        _registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
 
     @property
     def updates(self) -> tuple[int, ...]:
@@ -138,8 +143,7 @@ class Op:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
             raise GraphError(self.name, "inputs", "at least one", "none")
-        node: Tensor = here.top.apply(self, inputs)
-        return node
+        return here.top.apply(self, inputs)
 
     def make_node(self, operands: tuple[Operand, ...]) -> Tensor:
         """The node of this op on some operands, evaluated."""

@@ -1,42 +1,35 @@
 """The ops that a Tensor has as operators and methods: each is the function of that name.
 
-The functions lie in ops/, on a higher floor.  They are reached through `above`, which is filled
-once (ops/__init__.py); in the same way the engine reaches the few other things above itself.
+The functions lie in ops/, on a higher floor.  They are reached through `above`, which is told where
+(ops/__init__.py); in the same way the engine reaches the few other things above itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from tinygraph.base.errors import DtypeError, GraphError, ShapeError
-from tinygraph.engine.assigned import Assigned, fitting
-from tinygraph.engine.copied import Copied
+from tinygraph.base.lazy import above
+from tinygraph.engine.assigned import Assigned
 from tinygraph.engine.hooks import register_hook
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape, normalize_axes
 
-_OF_UFUNCS = {  # what numpy calls the operators of its arrays, and the functions they are here
-    **{name: name for name in ("matmul", "floor_divide", "remainder", "less", "less_equal")},
-    **{name: name for name in ("greater", "greater_equal", "equal", "not_equal")},
-    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
-    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow"},
-}
-
 Node = TypeVar("Node")  # Tensor, which is built on this file
-
-above: Any = SimpleNamespace()  # functions of the floors above
 
 
 class _op:
     """A method: the function of the same name, with the tensor first.  An operator names its own.
 
-    It stands in its place until `settle` puts the function itself there.
+    It stands in its place until it is first asked for, and puts the function itself there.
     """
+
+    kind: Any = None
 
     def __init__(
         self,
@@ -49,22 +42,33 @@ class _op:
         self.function, self.given = function, given
         self.reflected, self.in_place = reflected, in_place
 
+    def __set_name__(self, kind: type, name: str) -> None:
+        if self.kind is not None:  # declared together with others
+            self = copy(self)
+            setattr(kind, name, self)
+        self.kind, self.name = kind, name
+
     if TYPE_CHECKING:
 
         def __get__(self, node: Operators[Node], kind: object) -> Callable[..., Node]: ...
 
-    def found(
-        self, name: str, functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]
-    ) -> Callable[..., Any]:
+    else:
+
+        def __get__(self, node: Any, kind: Any) -> Any:
+            setattr(self.kind, self.name, self._found())
+            return getattr(kind if node is None else node, self.name)
+
+    def _found(self) -> Callable[..., Any]:
         """The function.  A method knows other words for its arguments; an operator needs none."""
-        function, given = functions[self.function or name], self.given
+        name, given = self.name, self.given
+        function = getattr(above, self.function or name)
         if self.reflected:
             return lambda x, y: function(y, x)
         if self.in_place:
             return lambda x, y: _changed(x, function, y)
         if given:
             return _with(function, name, f"As `x.{self.function}({given[0]!r})`.", given)
-        return function if name[:2] == "__" else spelled.get(function, function)
+        return function if name[:2] == "__" else above.spelled(function)
 
 
 def _with(function: Any, name: str, about: str, given: Any) -> Callable[..., Any]:
@@ -111,18 +115,8 @@ def _new(make: str) -> Any:
     return method
 
 
-class _absent:
-    """A method of PyTorch's that is not here: asked for, it says what to write instead."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, node: Any, kind: Any) -> Any:
-        raise AttributeError(above.no_such_name("Tensor", self.name, []))
-
-
-class Absent(Copied):
-    """Methods of PyTorch's that are not here; `absent` fills it.
+class Absent:
+    """Methods of PyTorch's that are not here; interop/absent_methods.py fills it.
 
     A `__getattr__` in their place would make every access to an attribute of a node slow.
     """
@@ -161,6 +155,7 @@ class Operators(Conversions[Node], Absent, Assigned):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
+        op: Any
         numpy: Callable[[], Array]
         item: Callable[[], Any]
         detach: Callable[[], Any]
@@ -171,11 +166,7 @@ class Operators(Conversions[Node], Absent, Assigned):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """numpy_array * tensor is a node; any other ufunc is refused (of_numpy.py)."""
-        name = _OF_UFUNCS.get(ufunc.__name__, "")
-        if not name or method != "__call__" or options:
-            above.refuse_ufunc(ufunc, method, options)
-        return getattr(above, name)(*inputs)
+        return above.call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return above.call_numpy(function, args, options)
@@ -186,6 +177,18 @@ class Operators(Conversions[Node], Absent, Assigned):
         expected, got = "no masked array beside a Tensor, which has no mask", "one"
         way_out = "masked.filled(0.0) beside the Tensor, or x.numpy() beside the masked array"
         raise DtypeError("numpy.ma", "an operand", expected, got, way_out)
+
+    def __copy__(self) -> Any:
+        return above.shallow(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return above.deep(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return above.reduced(self, protocol)
+
+    def __setstate__(self, state: Any) -> None:
+        above.restore(self, state)
 
     def __dlpack__(self, **asked: Any) -> Any:
         return above.to_dlpack(self, **asked)
@@ -373,20 +376,5 @@ def _changed(x: Any, function: Callable[[Any, Any], Any], other: Any) -> Any:
             f"{x.name or 'Tensor'}: a leaf that requires a gradient or belongs to a model cannot "
             "be changed in place here. Way out: with tg.no_grad(): w -= lr * w.grad"
         )
-    here.top.write(x, fitting("in place", x, function(x, other)))
+    here.top.write(x, above.fitting("in place", x, function(x, other)))
     return x
-
-
-def absent(names: Iterable[str]) -> None:
-    """Methods that say what they are called here (torch_names.py)."""
-    for name in names:
-        setattr(Absent, name, _absent(name))
-
-
-def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:
-    """Put functions in the place of what is declared, and give them to `above`."""
-    vars(above).update(functions)
-    for kind in (Operators, Conversions):
-        for name, declared in list(vars(kind).items()):
-            if isinstance(declared, _op):
-                setattr(kind, name, declared.found(name, functions, spelled))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.errors import DtypeError, ShapeError
 from tinygraph.base.incoming import as_numbers
-from tinygraph.engine.assigned import taken
+from tinygraph.base.lazy import above
 from tinygraph.engine.device import Device
-from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape
 from tinygraph.engine.tensor import Tensor
 from tinygraph.engine.writes import Writes
@@ -49,7 +47,7 @@ class Kept(Tensor):
 
     def __setattr__(self, name: str, new: Any) -> None:
         if name == "value" and hasattr(self, "value"):
-            new = self._fitting(new)
+            new = above.kept(self, new)
             Writes.note(self)
         super().__setattr__(name, new)
 
@@ -60,18 +58,6 @@ class Kept(Tensor):
         made.requires_grad = self.requires_grad
         made.grad = None if self.grad is None else self.device.copy(self.grad)
         return made
-
-    def _fitting(self, new: Any) -> Any:
-        """The array on this leaf's device, where it is one that the leaf can have."""
-        here.top.read(self)  # a trace would lose the assignment
-        kind, name = type(self).__name__, self.name or "value"
-        array = taken(kind, self, new)
-        way_out = "make a new one: layer.weight = nn.Parameter(array)"
-        if array.shape != self.shape:
-            raise ShapeError(kind, name, f"an array of shape {self.shape}", array.shape, way_out)
-        if array.dtype != self.dtype:
-            raise DtypeError(kind, name, f"an array of {self.dtype}", array.dtype, way_out)
-        return self.device.copy(array)
 
 
 class Parameter(Kept):

@@ -20,9 +20,9 @@ import numpy as np
 
 from tinygraph.base.errors import ShapeError
 from tinygraph.base.incoming import of_class
+from tinygraph.base.lazy import above
 from tinygraph.engine.device import CPU, Device, get_device
-from tinygraph.engine.operands import operand
-from tinygraph.engine.operators import Operators, above
+from tinygraph.engine.operators import Operators
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape, Spec
 from tinygraph.engine.writes import Writes
@@ -192,7 +192,7 @@ class Tensor(Operators["Tensor"]):
         ShapeError
             `gradient` is missing though there are several elements, or has another shape.
         """
-        above.backward([self], [gradient], retain_graph, create_graph)
+        above.run_backward([self], [gradient], retain_graph, create_graph)
 
     def detach(self) -> Tensor:
         """A leaf with the same value (shared, not copied) that requires no gradient."""
@@ -217,4 +217,4 @@ def as_tensor(data: Operand, dtype: Any = None, device: Device = CPU) -> Tensor:
     """`data` as a node: itself if it is one, else a leaf that shares the memory of an array."""
     if isinstance(data, Tensor):
         return data
-    return leaf(device.from_numpy(operand(data, dtype)), device)
+    return leaf(device.from_numpy(above.operand(data, dtype)), device)

@@ -1,5 +1,12 @@
 """Methods of PyTorch's and numpy's that a Tensor has not.  A sentence for each: torch_names.py."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from tinygraph.base.lazy import above
+from tinygraph.engine.operators import Absent
+
 # Those without an op of their name; one that has become a method since is that method.
 ABSENT = """
     H abs_ absolute_ acos acos_ acosh acosh_ add_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_
@@ -44,3 +51,19 @@ ABSENT = """
     unique_consecutive unsafe_chunk unsafe_split unsqueeze_ untyped_storage values vdot vsplit xlogy
     xlogy_ xpu zero_
 """
+
+
+class _Absent:
+    """A method of PyTorch's that is not here: asked for, it says what to write instead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: Any, kind: Any) -> Any:
+        raise AttributeError(above.no_such_name("Tensor", self.name, []))
+
+
+def fill() -> None:
+    """Let a Tensor's absent methods say what they are called here."""
+    for name in ABSENT.split():
+        setattr(Absent, name, _Absent(name))

@@ -1,6 +1,6 @@
 """Functions of numpy that are given a Tensor: what they do, and what to write in their place.
 
-    numpy_array * x        np.multiply asks the tensor, and a node is made (operators.py)
+    numpy_array * x        np.multiply asks the tensor, and a node is made
     np.exp(x), arr += x    refused: the ufuncs compute no gradient
     np.stack([x, y])       numpy's result, where no gradient is needed; refused where one is
     np.shape(x)            numpy's result: no gradient goes through it
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tinygraph.base.errors import DtypeError, GraphError
+from tinygraph.base.lazy import above
 from tinygraph.engine.running import here
 from tinygraph.engine.tensor import Tensor
 
@@ -32,7 +33,23 @@ _WITHOUT_GRADIENT = """
 _HARMLESS = frozenset(_WITHOUT_GRADIENT.split())
 
 
-def refuse_ufunc(ufunc: Any, method: str, options: Any) -> None:
+_OF_UFUNCS = {  # what numpy calls the operators of its arrays, and the functions they are here
+    **{name: name for name in ("matmul", "floor_divide", "remainder", "less", "less_equal")},
+    **{name: name for name in ("greater", "greater_equal", "equal", "not_equal")},
+    **{name: name for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow"},
+}
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: Any, options: Any) -> Any:
+    """numpy_array * tensor is a node; any other ufunc is refused."""
+    name = _OF_UFUNCS.get(ufunc.__name__, "")
+    if not name or method != "__call__" or options:
+        _refuse_ufunc(ufunc, method, options)
+    return getattr(above, name)(*inputs)
+
+
+def _refuse_ufunc(ufunc: Any, method: str, options: Any) -> None:
     """Raise DtypeError for a ufunc that numpy shall apply to a Tensor."""
     name = ufunc.__name__
     called = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
@@ -42,7 +59,7 @@ def refuse_ufunc(ufunc: Any, method: str, options: Any) -> None:
     raise DtypeError(called, "an operand", "arrays of numpy", "a Tensor", instead)
 
 
-def call(function: Callable[..., Any], args: Any, options: Any) -> Any:
+def call_numpy(function: Callable[..., Any], args: Any, options: Any) -> Any:
     """What a function of numpy gives for tensors.
 
     Raises

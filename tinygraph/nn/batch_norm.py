@@ -10,8 +10,8 @@ import numpy as np
 
 from tinygraph.base.checks import number, whole
 from tinygraph.base.errors import ShapeError
+from tinygraph.base.lazy import above
 from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.operators import above
 from tinygraph.engine.parameter import Buffer, Parameter
 from tinygraph.engine.running import here
 from tinygraph.engine.tensor import Operand, Tensor

@@ -18,10 +18,12 @@ import tinygraph.ops as ops
 from tinygraph.base.errors import ArgumentError, ShapeError
 from tinygraph.base.lazy import lazy
 from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py
 
-if not TYPE_CHECKING:
-    __getattr__, _ = lazy(__name__, {}, "nn.functional")
+if TYPE_CHECKING:
+    from tinygraph.ops import *  # noqa: F403
+else:
+    _HOMES = dict.fromkeys(ops.EXPORTS, "tinygraph.ops")
+    __getattr__, __dir__ = lazy(__name__, _HOMES, "nn.functional")
 
 
 def batch_norm(  # type: ignore[no-redef]

@@ -18,13 +18,13 @@ from tinygraph.base.checks import number
 from tinygraph.base.errors import ArgumentError
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.reading.source import kernel_file
-from tinygraph.engine.copies import writable
 from tinygraph.engine.device import Device
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 from tinygraph.engine.tensor import Tensor
 from tinygraph.ops.common.launch import THREADS
 from tinygraph.ops.common.totals import sum_over
+from tinygraph.ops.leaves.copies import writable
 from tinygraph.optim.members import tensors
 from tinygraph.optim.parts import blocks_of, by_launches, launch
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base.lazy import above
 from tinygraph.base.threads import cores, one_blas_thread, pool
-from tinygraph.engine.operators import above
 from tinygraph.engine.running import here, inherit
 from tinygraph.engine.spec import Array, Spec
 from tinygraph.plan.buffers import Arena, Streams

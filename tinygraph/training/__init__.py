@@ -10,7 +10,6 @@ from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.log import Log
 from tinygraph.training.metrics import accuracy
-from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.run_lock import RunLockWarning
@@ -19,8 +18,15 @@ from tinygraph.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from tinygraph.interop.tensorboard import TensorBoard
+    from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 else:
-    __getattr__, __dir__ = lazy(__name__, {"TensorBoard": "tinygraph.interop.tensorboard"})
+    _HOMES = {
+        "Profile": "tinygraph.training.profile",
+        "TensorBoard": "tinygraph.interop.tensorboard",
+        "first_batch_step": "tinygraph.training.profile",
+        "profile_steps": "tinygraph.training.profile",
+    }
+    __getattr__, __dir__ = lazy(__name__, _HOMES)
 
 __all__ = [
     "CheckpointWarning",

@@ -15,7 +15,6 @@ from tinygraph.engine.device import CPU
 from tinygraph.engine.tensor import Tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
-from tinygraph.plan import compile as tg_compile
 from tinygraph.training.evaluation import device_of
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sharded import ShardedStep
@@ -43,6 +42,8 @@ def make_step(
     in_shards, device = shards is not None or world().size > 1, device_of(model)
     plan = None
     if compile:
+        from tinygraph.plan import compile as tg_compile  # here: not every training has a plan
+
         threads = 1 if in_shards else None  # more would add in another order
         plan = tg_compile(differentiate, threads=threads, tune=tune)
         plan.name = "the step of the Trainer"

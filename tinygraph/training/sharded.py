@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from tinygraph.engine.tensor import as_tensor
 from tinygraph.engine.tensor import leaf as leaf_of
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
-from tinygraph.plan.tuning import Tuning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import (
     Loss,
@@ -47,6 +46,9 @@ from tinygraph.training.rehearsal import unlearnt
 from tinygraph.training.step import Differentiate, Step
 
 BITS_DEPEND_ON = ("python", "numpy", "machine", "blas")  # of the facts of an environment
+
+if TYPE_CHECKING:
+    from tinygraph.plan.tuning import Tuning
 
 
 class ShardedStep(Step):

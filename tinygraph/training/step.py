@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinygraph.base.errors import DivergenceError
 from tinygraph.cuda.captured_step import CapturedStep
@@ -19,10 +19,12 @@ from tinygraph.data import DataLoader
 from tinygraph.engine.tensor import Tensor, as_tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
-from tinygraph.plan import CompiledFunction
 from tinygraph.training.evaluation import Loss, batches, evaluate, outcome
 from tinygraph.training.recorded import Recorded
 from tinygraph.training.undo import Undo
+
+if TYPE_CHECKING:
+    from tinygraph.plan import CompiledFunction
 
 Differentiate = Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]]
 

@@ -54,7 +54,7 @@ class NamedArray:
         return f"{self.name} {self.dtype}{list(self.shape)}"
 
 
-def tabulate(graph: Graph, gpu: str | None = None) -> CostTable:
+def kernel_table(graph: Graph, gpu: str | None = None) -> CostTable:
     """The table of a graph; see `Graph.kernel_table`."""
     predicting = prediction_on(gpu)
     draws = default_generator.state_dict()
@@ -223,7 +223,7 @@ def operations_of(
     node = leaf(np.empty(()), EMULATOR)
     node.op, node.inputs = op, tuple(inputs)
     try:
-        rows = tabulate(Graph(node))
+        rows = kernel_table(Graph(node))
     except TinygraphError:  # no kernel, or none that states its operations in a way we can read
         return None, None
     forward, backward = (

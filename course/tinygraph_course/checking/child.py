@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tinygraph as tg
+from tinygraph.base.lazy import above
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
 from tinygraph.engine.op import registry
@@ -32,8 +33,11 @@ from tinygraph_course.checking import wire
 
 # What is loaded when it is first asked for: later no file can be opened.  A room that needs another
 # library may be without it, and takes a second where it is not.
-for _name in {*dir(tg)} - {"sklearn"}:
-    getattr(tg, _name, None)
+for _place in (tg, tg.nn, tg.nn.functional, tg.training, tg.Tensor):
+    for _name in {*dir(_place)} - {"sklearn", "TensorBoard"}:
+        getattr(_place, _name, None)
+for _name in above.homes:
+    getattr(above, _name)
 # np.median takes numpy.ma
 for _name in (
     "tinygraph.interop.torch_names",
@@ -353,7 +357,7 @@ def _take_away(names: set[str]) -> None:
     for name in [name for name in modules if name.startswith(_ANSWERS)]:
         del modules[name]
     modules.update(dict.fromkeys(_ANSWERS))  # None: an import of it fails
-    for place in (*loaded, tg.Tensor):
+    for place in (*loaded, *tg.Tensor.__mro__[:-1], above):
         for name in names & set(vars(place)):
             delattr(place, name)
     for name in [name for name in registry if name.rpartition(".")[2] in names]:

@@ -234,6 +234,11 @@ class Minimum(Maximum):
     slopes: ClassVar[Slopes] = ("First<Minimum>", "xy"), ("Second<Minimum>", "xy")
 
 
+def add_arrays(mem: Memory, x: Array, y: Array) -> Array:
+    """x + y by the kernel, without a node."""
+    return _ADD.launch(mem, x, y)
+
+
 def times(device: Device, array: Array, number: float) -> Array:
     """array * number, as the array's dtype has it, without a node."""
     if device.on_host:

@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.base.errors import ShapeError
+from tinygraph.base.lazy import above
 from tinygraph.cuda import InOut, op_kernel
 from tinygraph.engine.memory import Memory
 from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.operators import above
 from tinygraph.engine.spec import Array, Spec, require_float
 from tinygraph.ops.common.arguments import require_bias, require_ndim
 from tinygraph.ops.common.docstrings import documented
