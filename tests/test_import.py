@@ -79,6 +79,10 @@ def test_import_loads_nothing_heavy():
     assert not loaded & HEAVY
 
 
+def test_a_training_needs_no_reader_of_elf_files():
+    assert "elftools" not in modules_after("import tinygraph.training, tinygraph.cuda.nvrtc")
+
+
 def test_the_command_needs_no_other_library():
     """It imports all rooms, and works where only numpy's are installed."""
     libraries = {"sklearn", "onnx", "tensorboardX", "matplotlib", "PIL", "mpi4py", "hypothesis"}
