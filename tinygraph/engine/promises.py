@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from sys import getrefcount
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -141,11 +140,12 @@ def _nothing(name: str, method: str, way_out: str) -> str:
 
 
 def _raised_by_the_call(error: Exception) -> bool:
-    """Whether an error comes from the call of an op, not from within its body."""
-    at: TracebackType | None = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and at.tb_frame.f_globals.get("__name__") == "tinygraph.engine.running"
+    """Whether an error comes from the call of an op, not from within its body.
+
+    Who asks has called it, and so stands first in the traceback: where nobody stands behind him,
+    the body was not begun.
+    """
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
 def broken_gradients(node: Any, gradients: Any) -> BrokenOpError | None:

@@ -93,6 +93,7 @@ class Tensor(Operators["Tensor"]):
         "saved",
         "written",
     )
+    _array_in = "value"  # says those who take arrays, and know no Tensor, where its own is
 
     op: Any  # the Op that made this node, or None; typed Any because Op lives on a higher floor
     inputs: tuple[Tensor, ...]

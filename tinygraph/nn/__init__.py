@@ -97,6 +97,8 @@ from tinygraph.nn.transformer import TransformerEncoderLayer as TransformerEncod
 
 sys.modules[f"{__name__}.utils"] = utils = vectors  # for `from tinygraph.nn.utils import ...`
 
+__plan__ = "settings"  # see plan/declared.py
+
 if TYPE_CHECKING:
     from tinygraph.distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
 else:

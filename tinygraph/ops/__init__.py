@@ -198,6 +198,7 @@ swapaxes = swapdims = transpose
 moveaxis = movedim
 gt, ge, lt, le = greater, greater_equal, less, less_equal
 
+__mathematics__ = "of the file"  # whose docstring derives its ops: show/stepping/formulas.py
 EXPORTS = [name for name, value in globals().items() if name[0] != "_" and callable(value)]
 globals()["__all__"] = EXPORTS  # for `import *`; type checkers, which read it as text, take all
 
