@@ -84,8 +84,8 @@ host-time: $(CUPY)/.made
 ledger: $(VENV)/.has-test
 	$(BIN)/python -m tests.cuda.ledger $(ARGS)
 
-kernels: $(VENV)/.has-nvrtc
-	$(BIN)/tinygraph kernels
+kernels: $(VENV)/.has-kernels
+	$(BIN)/python -m benchmarks.kernels
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from benchmarks.gpu import ours
 from benchmarks.gpu.page import REHEARSAL, read_sections
+from benchmarks.machine_code.issue import IssuedOn
 from benchmarks.report import table, write_page
 from benchmarks.workloads import Workload, mlp, seed_network, vgg
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.machine_code.data_sheets import GPUS
+from tinygraph.cuda.data_sheets import GPUS
 from tinygraph.training import Profile, profile_steps
 
 NAME = "predicted.md"
@@ -59,7 +60,11 @@ class Step(NamedTuple):
 def predicted(networks: Sequence[Workload], gpus: Sequence[str] = tuple(GPUS)) -> list[Step]:
     """Every way of a step of each network, on each GPU."""
     return [
-        Step(w.name, way, {gpu: profile_steps(step, "emulator", 1, gpu=gpu) for gpu in gpus})
+        Step(
+            w.name,
+            way,
+            {gpu: profile_steps(step, "emulator", 1, gpu=IssuedOn(gpu)) for gpu in gpus},
+        )
         for w in networks
         for way, step in ours.steps(w, "emulator").items()
     ]

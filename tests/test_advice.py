@@ -190,8 +190,6 @@ NOT_TYPED = {
     "cuda/gpu.py:__init__": INSTALLS,
     "cuda/nvrtc/compiling.py:architecture_for": INSTALLS,
     "cuda/nvrtc/compiling.py:_refused": INSTALLS,
-    "cuda/machine_code/disassembly.py:_run": INSTALLS,
-    "cuda/machine_code/disassembly.py:disassembler": INSTALLS,
     "cuda/devices.py:nccl": INSTALLS,
     "distributed/world.py:crowd": "it needs fewer cores than ranks; the command is launched_by's",
     "base/errors.py:install": "tests/test_installation.py installs each extra's name",

@@ -13,7 +13,6 @@ from tests.cuda.test_nvrtc import SPILLING
 from tinygraph.cli import kernels, main
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.emulator.findings import Finding, LineCounts, Report
-from tinygraph.cuda.machine_code import disassembly
 from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 from tinygraph.cuda.reading.instances import inventory
@@ -142,59 +141,6 @@ def test_a_kernel_that_does_not_compile_fails_and_the_others_are_shown(capsys):
     code, out, _ = run(capsys, "kernels", "broken.cu", "--arch", "sm_75", "--json")
     answer = json.loads(out)
     assert code == 1 and not answer["ok"] and "missing" in answer["errors"][0]
-
-
-DOT = """// main loop of dot: at least SHARE FFMA, at least 4 bytes a load
-__global__ void dot(const float* a, const float* b, float* y, int n)
-{
-    float sum = 0;
-#pragma unroll 1
-    for (int i = 0; i < n; ++i) sum += a[i] * b[i];
-    *y = sum;
-}
-"""
-
-
-@pytest.mark.second
-def test_the_main_loop_of_a_kernel_that_has_one(capsys):
-    Path("dot.cu").write_text(DOT.replace("SHARE", "0.05"))
-    code, out, err = run(capsys, "kernels", "dot.cu", "scale.cu", "--arch", "sm_90")
-    assert code == 0 and err == ""
-    table = out[out.index("main loop") :].splitlines()
-    assert table[0].split() == [
-        "main", "loop", "instructions", "multiply-adds", "bytes/load", "divisions", "local",
-    ]  # fmt: skip
-    assert table[1] == "dot.cu" and re.fullmatch(
-        r"  dot +\d+ +FFMA +\d+\.\d% +4\.0 +0 +0", table[2]
-    )
-    assert "scale.cu" not in table  # has no loop
-    assert table[3].endswith("spills: 0; main loops with bounds: 1, not kept: 0")
-
-
-@pytest.mark.second
-def test_a_bound_that_is_not_kept_fails(capsys):
-    Path("dot.cu").write_text(DOT.replace("SHARE", "0.9"))
-    code, out, err = run(capsys, "kernels", "dot.cu", "--arch", "sm_90")
-    assert code == 1 and "main loops with bounds: 1, not kept: 1" in out
-    assert re.search(r"dot\.cu: dot, sm_90: main loop: expected at least 0\.9 FFMA, got 0\.", err)
-    assert "bytes a load, got" not in err and "Way out" in err
-    # for another architecture nothing was stated
-    assert run(capsys, "kernels", "dot.cu", "--arch", "sm_80")[0] == 0
-    code, out, _ = run(capsys, "kernels", "dot.cu", "--arch", "sm_90", "--json")
-    answer = json.loads(out)
-    assert code == 1 and not answer["ok"] and len(answer["errors"]) == 1
-    loop = answer["kernels"][0]["main_loop"]
-    assert loop["multiply_adds"] == {"FFMA": 1} and loop["loads"] == 2 and loop["is_loop"]
-
-
-def test_without_a_disassembler_only_bounds_fail(capsys, monkeypatch):
-    Path("dot.cu").write_text(DOT.replace("SHARE", "0.05"))
-    disassembly.version.cache_clear()
-    monkeypatch.setattr(disassembly, "candidates", lambda: iter([]))
-    code, out, err = run(capsys, "kernels", "scale.cu", "--arch", "sm_90")
-    assert code == 0 and err == "" and "not looked at, there is no nvdisasm" in out
-    code, _, err = run(capsys, "kernels", "dot.cu", "--arch", "sm_90")
-    assert code == 1 and "bounds in 1 kernels" in err and "pip install nvidia-cuda-nvdisasm" in err
 
 
 @pytest.mark.parametrize(

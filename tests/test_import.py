@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,31 @@ def test_the_registry_has_all_ops():
     assert "tinygraph.ops.windows.max_pool2d" in modules_after(
         f"import tinygraph as tg; {registry}"
     )
+
+
+def test_a_training_needs_no_reader_of_elf_files():
+    assert "elftools" not in modules_after("import tinygraph.training, tinygraph.cuda.nvrtc")
+
+
+ALONE = """
+import sys, types
+alone = sys.modules["tinygraph"] = types.ModuleType("tinygraph")  # in the place of __init__.py
+alone.__path__ = [sys.argv[1]]
+import numpy as np
+from tinygraph import cuda
+y = np.zeros(8, np.float32)
+two = cuda.Kernel("__global__ void two(float* y) { y[threadIdx.x] = 2; }", "two")
+two(1, 8, y)
+assert y.sum() == 16 and two.check(1, 8, cuda.Out(y)).ok
+print(*{name.split(".")[1] for name in sys.modules if name.startswith("tinygraph.")})
+"""
+
+
+def test_kernels_need_neither_ops_nor_nn():
+    """The room of kernels, and what it needs, run where nothing else of the package is loaded."""
+    command = [sys.executable, "-c", ALONE, str(Path(tg.__file__).parent)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert {*found.split()} == {"base", "engine", "cuda"}
 
 
 def test_the_command_needs_no_other_library():

@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tests import stubs
-from tinygraph.base.moved import HOMES, NAMES, home
+from tinygraph.base.moved import GONE, HOMES, NAMES, home
 
 
 @pytest.mark.parametrize("name", sorted(HOMES))
@@ -59,6 +59,14 @@ def test_a_path_that_never_was_is_named(name):
         importlib.import_module(name)
     assert error.value.name == name
     assert name not in sys.modules
+
+
+@pytest.mark.parametrize("name", sorted(GONE))
+def test_what_has_left_the_package_says_where_it_lies(name):
+    with pytest.raises(ModuleNotFoundError, match="benchmarks/machine_code of a checkout") as error:
+        importlib.import_module(name)
+    assert error.value.name == name and name not in sys.modules
+    assert importlib.import_module("benchmarks.machine_code.main_loop").main_loop
 
 
 def test_errors_are_named_and_pickled_by_the_path_that_programs_import():

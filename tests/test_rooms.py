@@ -4,8 +4,10 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 from tests import rooms
-from tests.rooms import COURSE, FILES, PACKAGE, PLAN, TOPS
+from tests.rooms import COURSE, FILES, PACKAGE, PLAN, TOP, TOPS
 
 
 def test_a_room_imports_from_lower_floors_alone():
@@ -76,3 +78,67 @@ def test_an_import_is_found_wherever_it_is_loaded(tmp_path):
         encoding="utf-8",
     )
     assert set(rooms.imports(Path(path))) == {"a", "b", "tinygraph.ops.windows.conv2d"}
+
+
+# ---- no logic on module names -------------------------------------------------------------------
+
+CUTS = {"startswith", "endswith", "removeprefix", "split", "rsplit", "partition", "rpartition"}
+
+
+def _asks(node, what):
+    """Whether an expression asks for an attribute or, as in `f_globals["__name__"]`, for a key."""
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr == what)
+        or (isinstance(part, ast.Constant) and part.value == what)
+        for part in ast.walk(node)
+    )
+
+
+def decisions_by_module_names(text):
+    """The lines that compare a `__module__`, cut it, or hold a `__name__` against one of ours."""
+    for node in ast.walk(ast.parse(text)):
+        cut = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in CUTS
+        compared = isinstance(node, ast.Compare) and not any(
+            isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops
+        )
+        if not (cut or compared):
+            continue
+        ours = any(
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value.split(".")[0] == TOP
+            for part in ast.walk(node)
+        )
+        if _asks(node.func if cut else node, "__module__") or (ours and _asks(node, "__name__")):
+            yield node.lineno
+
+
+def test_nothing_is_decided_by_the_name_of_a_module():
+    """What a class or a package is to somebody it declares: see plan/declared.py."""
+    found = [
+        f"{name}:{line}"
+        for name, path in FILES.items()
+        for line in decisions_by_module_names(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ('type(op).__module__.startswith("tinygraph.")', True),
+        ('cls.__module__ == "tinygraph.engine.tensor"', True),
+        ("cls.__module__ == op.__module__", True),
+        ('member.__module__.rpartition(".")[2]', True),
+        ('getattr(op, "__module__", "").startswith("tinygraph.ops.")', True),
+        ('frame.f_globals.get("__name__") == "tinygraph.engine.running"', True),
+        ('frame.f_globals["__name__"].startswith("tinygraph.")', True),
+        ('module.__name__.startswith("tinygraph")', True),
+        ('__name__ == "__main__"', False),
+        ("f'{cls.__module__}.{cls.__qualname__}'", False),
+        ("sys.modules.get(cls.__module__) is module", False),
+        ('path.name.startswith("tinygraph")', False),
+    ],
+)
+def test_such_a_decision_is_found(line, is_one):
+    assert bool(list(decisions_by_module_names(f"x = {line}"))) is is_one

@@ -53,6 +53,7 @@ from tinygraph.ops.leaves.creation import *  # noqa: F403
 from tinygraph.ops.leaves.creation import __all__ as _creation
 
 __version__ = "0.1.0"
+__plan__ = "known"  # see plan/declared.py
 
 keep_memory()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.machine_code import Row, measured, page
+from benchmarks.machine_code.page import Row, measured, page
 
 DOT = """// instances (TILE=1): dot<float>, dot<double>
 // instances (TILE=4): dot<float>, dot<double>

@@ -69,6 +69,8 @@ def test_refuses_a_foreign_byte_order_by_that_name(loaded, scale, arrays):
 def test_refuses_a_tensor_and_says_what_to_pass(loaded, scale, arrays):
     message = refused(scale, tg.Tensor([1.0]), arrays[1], 1.0, 1)
     assert "got a Tensor. Way out: pass its array: x.value" in message
+    message = refused(scale, tg.Parameter([1.0]), arrays[1], 1.0, 1)
+    assert "got a Parameter. Way out: pass its array: x.value" in message
 
 
 def test_refuses_none_and_names_the_null_pointer(loaded, scale, arrays):

@@ -3,8 +3,8 @@
 import pytest
 
 from tinygraph.base.errors import ArgumentError
-from tinygraph.cuda.machine_code.occupancy import largest_block, multiprocessor, occupancy
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
+from tinygraph.cuda.nvrtc.occupancy import largest_block, multiprocessor, occupancy
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])  # 64 warps and 64 Ki registers

@@ -1,5 +1,6 @@
 """Replays: the bodies of ops as calls that are bound to arrays, beside the bodies themselves."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tinygraph import nn
 from tinygraph.engine.op import Op
 from tinygraph.plan.bound_calls import MOST_BYTES, Binder, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams
+from tinygraph.plan.declared import declared_of
 from tinygraph.plan.replay import COPIED_BYTES, MOST_TIMES
 
 CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path) if case.seed is None]
@@ -345,6 +347,36 @@ def test_a_gradient_that_comes_at_times():
             found.append(w.grad.copy())
         ends.append(found)
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("said", ["", "known"])
+def test_an_op_that_says_that_it_is_known_is_one_like_ours(said):
+    """Its calls are repeated without its body, in the place of a call of it at each turn."""
+    runs = io.StringIO()  # what changes in it no trace sees
+
+    class Twice(Op):
+        if said:
+            __plan__ = said
+
+        def infer(self, x):
+            return x
+
+        def forward(self, mem, x):
+            runs.write("x")
+            return np.multiply(x, 2, out=mem.empty(x.shape, x.dtype)), None
+
+    class Thrice(Twice):  # for which nobody speaks
+        pass
+
+    assert declared_of(Twice) == said and declared_of(Thrice) == ""
+    step = tg.compile(lambda x: tg.sum(tg.exp(Twice()(x))))
+    counts = []
+    with tg.no_grad():
+        for turn in range(6):
+            x = np.float32([0.5, 0.25, turn])
+            np.testing.assert_allclose(step(x).item(), np.exp(2 * x).sum(), rtol=1e-6)
+            counts.append(len(runs.getvalue()))
+    assert (counts[-1] - counts[-3] == 0) is bool(said)
 
 
 # ---- errors -------------------------------------------------------------------------------------

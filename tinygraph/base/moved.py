@@ -30,9 +30,6 @@ tinygraph tinygraph.watch: anomaly costs kernel_table
 tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling copies
 tinygraph.engine tinygraph.ops.leaves: copies operands=given
 tinygraph.cuda tinygraph.watch: prediction
-tinygraph.cuda tinygraph.cuda.machine_code: data_sheets
-tinygraph.cuda.nvrtc tinygraph.cuda.machine_code: disassembly flow main_loop occupancy rounds
-tinygraph.cuda.reading tinygraph.cuda.machine_code: floors
 tinygraph.nn tinygraph.distributed: sync_batch_norm
 tinygraph.nn tinygraph.nn: utils=vectors
 tinygraph.ops tinygraph.ops: shared=common
@@ -85,6 +82,14 @@ tinygraph.ops.elementwise tinygraph.ops.elementwise.elementwise: Abs Cos Exp Exp
 tinygraph.ops.products tinygraph.ops.products.products: bmm dot mm mv outer
 """
 
+# What has left the package, and where it lies.
+_READER = "the reader of machine code is a tool beside the package: benchmarks/machine_code"
+GONE = dict.fromkeys(
+    ["tinygraph.cuda.machine_code", "tinygraph.cuda.reading.floors"]
+    + [f"tinygraph.cuda.nvrtc.{name}" for name in ("disassembly", "flow", "main_loop", "rounds")],
+    f"{_READER} of a checkout",
+)
+
 
 def _entries(table: str) -> Iterator[tuple[str, str, str, str]]:
     """Former room, new room, former name and new name of each entry."""
@@ -121,6 +126,8 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name in GONE:
+            raise ModuleNotFoundError(f"No module named {name!r}: {GONE[name]}", name=name)
         if not name.startswith("tinygraph.") or home(name) is None:
             return None
         return ModuleSpec(name, _Finder)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from tinygraph.cli.run_cuda import RUN_CUDA, own_options_first, run_cuda
 from tinygraph.cli.sample import SAMPLE_OPTIONS, sample
 from tinygraph.cli.step_kernel import STEP_KERNEL, step_kernel
 from tinygraph.cli.super_resolve import SUPER_RESOLVE_OPTIONS, super_resolve_file
-from tinygraph.cuda.machine_code.data_sheets import GPUS
+from tinygraph.cuda.data_sheets import GPUS
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 
 WHICH = "which one, `tinygraph recipes` lists them; or a file of your own, my_recipe.py"

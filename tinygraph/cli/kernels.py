@@ -17,7 +17,6 @@ from typing import Any
 from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.base.helper_processes import left_to_the_program, out_of_reach
 from tinygraph.base.paths import typed
-from tinygraph.cli.main_loops import MainLoops
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
 from tinygraph.cuda.nvrtc.built import FOLDER
@@ -60,30 +59,27 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
         for r in row
         if r.spills
     ]
-    loops = MainLoops(instances, archs)
     _print_table(instances, good, every=every)
-    loops.print(instances)
-    for text in errors + spills + loops.errors:
+    for text in errors + spills:
         print(f"error: {text}", file=sys.stderr)
     print(
         f"kernels: {len(instances)}, architectures: {', '.join(archs)}, NVRTC {version}; "
-        f"compile errors: {len(errors)}, spills: {len(spills)}{loops.summary}"
+        f"compile errors: {len(errors)}, spills: {len(spills)}"
     )
     return {
         "nvrtc": version,
         "architectures": list(archs),
-        "ok": not errors and not spills and not loops.errors,
+        "ok": not errors and not spills,
         "kernels": [
             {
                 "file": str(instance.path),
                 "kernel": instance.name,
                 "defines": instance.defines,
                 "resources": [asdict(resources) for resources in row],
-                "main_loop": loops.to_dict(at),
             }
-            for at, (instance, row) in enumerate(zip(instances, good, strict=True))
+            for instance, row in zip(instances, good, strict=True)
         ],
-        "errors": errors + spills + loops.errors,
+        "errors": errors + spills,
     }
 
 

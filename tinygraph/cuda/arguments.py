@@ -272,8 +272,9 @@ class ArgumentList:
 
     def _not_an_array(self, parameter: KernelParameter, value: Any) -> NoReturn:
         expected = f"an array of {parameter.dtype} ({parameter.ctype})"
-        if type(value).__module__ == "tinygraph.engine.tensor":
-            self._refuse(parameter, expected, "a Tensor", f"pass its array: {parameter.name}.value")
+        if held := getattr(type(value), "_array_in", ""):  # of a thing around an array
+            way_out = f"pass its array: {parameter.name}.{held}"
+            self._refuse(parameter, expected, f"a {type(value).__name__}", way_out)
         way_out = f"numpy.array(..., dtype=numpy.{parameter.dtype})"
         if value is None:
             way_out = f"for a null pointer pass numpy.empty(0, numpy.{parameter.dtype})"

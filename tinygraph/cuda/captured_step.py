@@ -215,7 +215,7 @@ class CapturedStep:
         """
         arrays = [_array(x) for x in inputs]
         if not self._fits(arrays):  # in the order and the memory of everything else
-            return self.function(*map(self._tensor, map(self._device.from_numpy, arrays)))
+            return self.function(*map(self._leaf, map(self._device.from_numpy, arrays)))
         recording = self._recording
         if recording is not None and recording.is_stale():
             recording = self._recording = None
@@ -227,7 +227,7 @@ class CapturedStep:
                 with self._memory.used():
                     if self._eager_steps < self.warm_up:
                         self._eager_steps += 1
-                        return self.function(*map(self._tensor, self._inputs))
+                        return self.function(*map(self._leaf, self._inputs))
                     with _no_collection():
                         recording = self._capture()
             recording.begin(first)
@@ -264,7 +264,7 @@ class CapturedStep:
             if self._device.owns(array):
                 place[...] = array
 
-    def _tensor(self, array: Array) -> Any:
+    def _leaf(self, array: Array) -> Any:
         return above.leaf(array, self._device)
 
     def _capture(self) -> _Captured:
@@ -273,7 +273,7 @@ class CapturedStep:
         try:
             with recording:
                 self._stream.begin_capture()
-                recording.outputs = self.function(*map(self._tensor, self._inputs))
+                recording.outputs = self.function(*map(self._leaf, self._inputs))
             recording.graph = self._stream.end_capture()
         except BaseException:
             self._recording, self._memory.recorded, self.refused = None, False, True
@@ -337,5 +337,5 @@ def _no_collection() -> Iterator[None]:
 
 
 def _array(value: Any) -> Any:
-    inner = getattr(value, "value", None)
-    return np.asarray(value) if inner is None else inner
+    held = getattr(type(value), "_array_in", "")
+    return getattr(value, held) if held else np.asarray(value)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinygraph.base.errors import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.machine_code.occupancy import MAX_BLOCK
+from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK
 
 if TYPE_CHECKING:
     from tinygraph.cuda.launch import BoundLaunch, Launch

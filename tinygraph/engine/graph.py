@@ -142,7 +142,7 @@ class Graph:
         Parameters
         ----------
         gpu : str, optional
-            "h200", ...: predict what each launch takes there; see machine_code/data_sheets.py.
+            "h200", ...: predict what each launch takes there; see cuda/data_sheets.py.
 
         Returns
         -------

@@ -196,6 +196,8 @@ class Operators(Conversions[Node], Absent, Assigned):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.value.__dlpack_device__()
 
+    _array_in = "value"  # says those who take arrays, and know no Tensor, where its own is
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return above.cuda_array_interface(self)

@@ -6,7 +6,6 @@ The usual mistakes of a first op are told in a sentence of their own (testing/br
 from __future__ import annotations
 
 from sys import getrefcount
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -90,8 +89,9 @@ def backward_mistake(node: Any, grad: Any, error: Exception) -> BrokenOpError | 
 
 
 def _raised_by_the_call(error: Exception) -> bool:
-    """Whether an error comes from the call of an op, not from within its body."""
-    at: TracebackType | None = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and at.tb_frame.f_globals.get("__name__") == "tinygraph.engine.running"
+    """Whether an error comes from the call of an op, not from within its body.
+
+    Who asks has called it, and so stands first in the traceback: where nobody stands behind him,
+    the body was not begun.
+    """
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tinygraph.base import lazy as _lazy
 
+__plan__ = "settings"  # see plan/declared.py
+
 if TYPE_CHECKING:
     from tinygraph.distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from tinygraph.nn import functional as functional

@@ -17,6 +17,7 @@ from tinygraph.ops.common.spelling import spelled as _spelled
 if TYPE_CHECKING:
     from tinygraph.ops.exports import *  # noqa: F403
 
+__mathematics__ = "of the file"  # whose docstring derives its ops: show/stepping/formulas.py
 _HOMES = _lazy.exports("tinygraph.ops.exports")
 EXPORTS = [*_HOMES]
 globals()["__all__"] = EXPORTS  # for `import *`; type checkers, which read it as text, take all

@@ -31,5 +31,7 @@ from tinygraph.optim.optimizer import Optimizer as Optimizer
 from tinygraph.optim.rmsprop import RMSprop as RMSprop
 from tinygraph.optim.sgd import SGD as SGD
 
+__plan__ = "optim"  # see plan/declared.py
+
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy(__name__, {}, "optim")

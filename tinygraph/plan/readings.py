@@ -42,6 +42,7 @@ import numpy as np
 
 from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.bytecode import Chain, chains_of
+from tinygraph.plan.declared import declared, declared_of
 from tinygraph.plan.side_effects import (
     MISSING,
     PLAIN,
@@ -207,10 +208,10 @@ class Readings:
         if event != "call":
             return
         room, code = frame.f_globals.get("__name__", ""), frame.f_code
-        if code.co_name == "get_last_lr" and room.startswith("tinygraph.optim."):
+        if code.co_name == "get_last_lr" and declared(room) == "optim":
             self._note_groups(frame.f_locals["self"].optimizer.groups, "lr")
         if is_of_users(room):
-            is_ours = room.startswith("tinygraph.")
+            is_ours = declared(room) != ""
             for name in () if is_ours else code.co_names:
                 if name in frame.f_globals:
                     self.reached.variable(frame.f_globals, name)
@@ -306,7 +307,7 @@ class Readings:
             if of_class is not None and hasattr(type(of_class[key]), "__set__"):
                 # A property of a user's class has a frame of its own.
                 is_slot = type(of_class[key]).__name__ == "member_descriptor"
-                known = is_slot or defines.__module__.startswith("tinygraph.optim.")
+                known = is_slot or (defines and declared_of(defines) == "optim")
                 return Owner(value) if known else None
             own = getattr(value, "__dict__", {})
             if id(own) not in self._owners and hasattr(value, "__weakref__"):

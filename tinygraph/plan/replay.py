@@ -26,6 +26,7 @@ from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 from tinygraph.plan.bound_calls import Binder
 from tinygraph.plan.buffers import KeptMemory
+from tinygraph.plan.declared import declared_of
 from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.leaf_gradients import COPIED_BYTES
 from tinygraph.plan.program import Call, Program
@@ -188,5 +189,5 @@ class Replay(Program):
 
 
 def _is_own(op: Op | None) -> bool:
-    """Whether an op is tinygraph's: users' ops may do otherwise in another run."""
-    return type(op).__module__.startswith("tinygraph.")
+    """Whether an op makes the same calls at each run: users' ops may not, and do not say so."""
+    return declared_of(type(op)) != ""

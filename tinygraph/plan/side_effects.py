@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.engine.tensor import Tensor
+from tinygraph.plan.declared import declared, declared_of
 
 MISSING: Any = object()
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, Enum)
-# Rooms of ours whose objects have settings that users change; all others know what they read.
-LOOKED_AT = ("tinygraph.nn.", "tinygraph.recipes.")
-NOT_OF_USERS = {*sys.stdlib_module_names, "numpy", "tinygraph", "numba", "cupy"} - {"__main__"}
+LOOKED_AT = ("", "settings", "program")  # of what packages declare; all others know what they read
+NOT_OF_USERS = {*sys.stdlib_module_names, "numpy", "numba", "cupy"} - {"__main__"}
 
 MOST_OBJECTS = 100_000  # that are looked at
 MOST_PARTS = 10_000  # of one container, that are looked into
@@ -37,7 +37,7 @@ MOST_BYTES = 1 << 20  # of an array that is compared
 
 
 def is_of_users(module: str) -> bool:
-    return module.split(".")[0] not in NOT_OF_USERS or module.startswith(LOOKED_AT)
+    return module.split(".")[0] not in NOT_OF_USERS and declared(module) in LOOKED_AT
 
 
 def is_plain(value: Any) -> bool:
@@ -340,7 +340,7 @@ class Reached:
         if isinstance(thing, partial):
             return [(thing.func, told), (thing.args, told), (thing.keywords, told)]
         room = getattr(thing, "__module__", None) or ""
-        if not is_of_users(room) or room.startswith("tinygraph.nn."):
+        if not is_of_users(room) or declared(room) == "settings":
             return []
         if isinstance(thing, FunctionType):
             self._know(thing)
@@ -376,7 +376,7 @@ class Reached:
 
 def is_of_optim(thing: Any) -> bool:
     """Whether it is an optimiser or a schedule, also where users have made the class."""
-    return any(kind.__module__.startswith("tinygraph.optim.") for kind in type(thing).__mro__)
+    return any(declared_of(kind) == "optim" for kind in type(thing).__mro__)
 
 
 def _slots(kind: type) -> list[str]:

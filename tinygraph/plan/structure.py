@@ -16,6 +16,7 @@ import numpy as np
 
 from tinygraph.base.incoming import unmasked
 from tinygraph.engine.tensor import Tensor
+from tinygraph.plan.declared import declared_of
 from tinygraph.plan.tracing import Deed, Refused, Trace, Unread
 
 
@@ -91,7 +92,7 @@ def _parts(thing: Any) -> Iterable[tuple[Any, Any]] | None:
 
 def _is_ours(thing: Any) -> bool:
     """A module, an optimiser, a device and the like, also where users have made the class."""
-    return any(kind.__module__.startswith("tinygraph.") for kind in type(thing).__mro__)
+    return any(map(declared_of, type(thing).__mro__))
 
 
 def put_together(thing: Any, parts: Any) -> Any:

@@ -28,6 +28,8 @@ from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Data, Task
 from tinygraph.recipes.text import TextRecipe
 
+__plan__ = "program"  # see plan/declared.py
+
 recipes: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (

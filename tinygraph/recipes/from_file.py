@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 import traceback
 from pathlib import Path
@@ -28,7 +29,7 @@ def from_file(path: AnyPath) -> Recipe:
     found = [
         cls
         for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Recipe) and cls.__module__ == module.__name__
+        if isinstance(cls, type) and issubclass(cls, Recipe) and inspect.getmodule(cls) is module
     ]
     if len(found) != 1:
         names = ", ".join(cls.__name__ for cls in found) or "none"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -320,7 +319,7 @@ class _Check:
         text = vars(owner).get("__doc__") if isinstance(owner, type) else owner.__doc__
         if ">>>" not in (text or ""):
             return Stage(name, "skipped", message="it has none")
-        module = sys.modules.get(getattr(owner, "__module__", ""))
+        module = inspect.getmodule(owner)
         names = {**(vars(module) if module else {}), getattr(owner, "__name__", "op"): owner}
         test = doctest.DocTestParser().get_doctest(inspect.cleandoc(text or ""), names, name, "", 0)
         written: list[str] = []

@@ -24,7 +24,7 @@ from tinygraph.base.checks import whole
 from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.devices import EMULATOR
-from tinygraph.cuda.machine_code.occupancy import occupancy
+from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.engine.device import CPU, Device, get_device
 from tinygraph.training.evaluation import first_batch
@@ -78,7 +78,7 @@ def profile_steps(
     device: str | Device = CPU,
     steps: int | None = None,
     arch: str | None = None,
-    gpu: str | None = None,
+    gpu: Any = None,
 ) -> Profile:
     """Run a step some times and say what its ops take on the cpu, or its kernels elsewhere.
 
@@ -95,7 +95,7 @@ def profile_steps(
     arch : str, optional
         For registers and occupancy of kernels: by default the GPU's, on the emulator "sm_90".
     gpu : str, optional
-        "h200", ...: predict what each kernel takes there; see machine_code/data_sheets.py.  On the
+        "h200", ...: predict what each kernel takes there; see cuda/data_sheets.py.  On the
         emulator nothing is executed then, and what the step returns means nothing.
 
     Raises

@@ -186,9 +186,10 @@ def _rows(
 def prediction_on(gpu: str | None) -> Any:
     """What predicts launches on a GPU; None without one.
 
-    It reads machine code, and is loaded where it is asked for.
+    It asks NVIDIA's compiler, and is loaded where it is asked for.
     """
-    return gpu and import_module("tinygraph.watch.prediction").PredictionsOn(gpu)
+    prediction = gpu and import_module("tinygraph.watch.prediction")
+    return prediction and prediction.predictions_on(gpu)
 
 
 def cost_of(launch: RecordedLaunch, **more: Any) -> Cost:

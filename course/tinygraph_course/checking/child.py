@@ -360,7 +360,7 @@ def _take_away(names: set[str]) -> None:
     for place in (*loaded, *tg.Tensor.__mro__[:-1], above):
         for name in names & set(vars(place)):
             delattr(place, name)
-    for name in [name for name in registry if name.rpartition(".")[2] in names]:
+    for name in [name for name, op in registry.items() if op.__name__ in names]:
         op = registry.pop(name)  # which every class can be asked for: it computes nothing any more
         for method in {"forward", "backward"} & set(vars(op)):
             delattr(op, method)

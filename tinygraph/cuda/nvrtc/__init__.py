@@ -1,6 +1,5 @@
 """NVRTC: NVIDIA's run-time compiler, which needs no GPU; what a kernel takes, and occupancy."""
 
-from tinygraph.cuda.machine_code.occupancy import MULTIPROCESSORS, Occupancy, occupancy
 from tinygraph.cuda.nvrtc.compiling import (
     ARCHITECTURES,
     Compiled,
@@ -13,6 +12,7 @@ from tinygraph.cuda.nvrtc.compiling import (
 )
 from tinygraph.cuda.nvrtc.library import version
 from tinygraph.cuda.nvrtc.limits import Limits, limits
+from tinygraph.cuda.nvrtc.occupancy import MULTIPROCESSORS, Occupancy, occupancy
 
 __all__ = [
     "ARCHITECTURES",

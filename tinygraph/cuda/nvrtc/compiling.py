@@ -35,19 +35,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-
 from tinygraph.base.build_cache import compiled
 from tinygraph.base.errors import KernelCompileError
 from tinygraph.base.json_text import to_json
-from tinygraph.cuda.machine_code.occupancy import (
-    MAX_BLOCK,
-    MULTIPROCESSORS,
-    Occupancy,
-    largest_block,
-    multiprocessor,
-    occupancy,
-)
 from tinygraph.cuda.nvrtc.built import built, runs_on, store
 from tinygraph.cuda.nvrtc.library import (
     PACKAGES,
@@ -58,6 +48,14 @@ from tinygraph.cuda.nvrtc.library import (
     must,
     output,
     version,
+)
+from tinygraph.cuda.nvrtc.occupancy import (
+    MAX_BLOCK,
+    MULTIPROCESSORS,
+    Occupancy,
+    largest_block,
+    multiprocessor,
+    occupancy,
 )
 from tinygraph.cuda.reading.source import STANDARD, Source, compile_error
 
@@ -197,6 +195,8 @@ def _constant_bytes(machine_code: Compiled) -> int:
 
     Bank 0 holds the arguments of the launch, behind room that differs between architectures.
     """
+    from elftools.elf.elffile import ELFFile
+
     total = 0
     for section in ELFFile(io.BytesIO(machine_code.cubin)).iter_sections():
         bank = re.fullmatch(r"\.nv\.constant([1-9]\d*)(?:\.(.*))?", section.name)

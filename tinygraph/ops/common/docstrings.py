@@ -10,7 +10,6 @@ A member's docstring holds what is its own; its sections are filled up from thos
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -65,7 +64,7 @@ def documented(family: str = "") -> Callable[[_Function], _Function]:
             arguments += [name for entry in entries for name in _names(entry)]  # of **options
             entries.sort(key=lambda entry: arguments.index(_names(entry)[0]))
             own["Parameters"] = "".join(entries)
-        source = _SOURCE.search(sys.modules[function.__module__].__doc__ or "")
+        source = _SOURCE.search(function.__globals__.get("__doc__") or "")
         if source:
             own.setdefault("References", source[1])
         parts = [f"{t}\n{'-' * len(t)}\n{own[t].rstrip()}" for t in _TITLES if t in own]

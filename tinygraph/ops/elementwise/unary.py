@@ -19,6 +19,8 @@ itself: it takes down the calls (plan/elementwise_tape.py).  Scratch arrays come
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import getfile
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,7 +129,7 @@ def _over(
     member: type, functor: str, function: str, dtype: Any, size: int, given: int
 ) -> BoundLaunch:
     """The launch over so many elements; where hyper-parameters are given, size is with them."""
-    kernel = op_kernel(member.__module__.rpartition(".")[2], function, dtype, functor)
+    kernel = op_kernel(Path(getfile(member)).stem, function, dtype, functor)
     absent = _NONE[dtype.kind == "f"][given:]
     return on_elements(kernel, size, *(absent if given else (size, *absent)))
 

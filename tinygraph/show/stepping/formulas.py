@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Collection
 from typing import Any
 
 from tinygraph.engine.op import Op, registry
+from tinygraph.plan.declared import declared_of
 
 MOST_LINES = 16
 # where a formula begins: a left-hand side, perhaps several, and = or <-
@@ -71,7 +71,7 @@ def rules(thing: type) -> dict[str, Any]:
     >>> rules(SGD)["lines"][-1]
     [('value = value - lr * d', 'forward')]
     """
-    paragraphs = _dedented(sys.modules[thing.__module__].__doc__).split("\n\n")
+    paragraphs = _dedented(getattr(inspect.getmodule(thing), "__doc__", None)).split("\n\n")
     title = paragraphs[0].partition("\n")[0].strip()
     for paragraph in paragraphs[1:]:
         lines = inspect.cleandoc(paragraph).splitlines()
@@ -85,11 +85,9 @@ def _docstring(op: type[Op]) -> str:
     own = _dedented(vars(op).get("__doc__"))
     if any(START.search(line) for line in own.splitlines()):
         return own
-    module = sys.modules.get(op.__module__)
-    whole = _dedented(getattr(module, "__doc__", None))
-    if op.__module__.startswith("tinygraph.ops.") or not own:
-        return whole
-    return own
+    whole = _dedented(getattr(inspect.getmodule(op), "__doc__", None))
+    of_file = declared_of(op, "__mathematics__") == "of the file"
+    return whole if of_file or not own else own
 
 
 def _dedented(doc: str | None) -> str:
@@ -112,7 +110,7 @@ def _blocks(doc: str) -> list[list[str]]:
 
 def _rows_of(block: list[str], op: type[Op]) -> list[str]:
     """Of a family's block the row of one op, with the lines that go on with it; else nothing."""
-    names = {cls.name for cls in registry.values() if cls.__module__ == op.__module__}
+    names = {x.name for x in registry.values() if inspect.getmodule(x) is inspect.getmodule(op)}
     heads = [line.split(" ", 1)[0].rstrip(":") for line in block]
     if op.name not in heads or sum(head in names for head in heads) < 2:
         return []

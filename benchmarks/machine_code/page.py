@@ -5,7 +5,7 @@
     python -m benchmarks.machine_code --output FOLDER      another place than docs/benchmarks
 
 "Before" stays what it was, in the JSON file beside the page.  It needs NVRTC and nvdisasm, as
-`tinygraph kernels` does, and git for the commit's name.
+`make kernels` does, and git for the commit's name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine_code import disassembly
+from benchmarks.machine_code.main_loop import MainLoop, main_loop
 from benchmarks.report import table, write_page
 from tinygraph.base.json_text import from_json, to_json
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.machine_code import disassembly
-from tinygraph.cuda.machine_code.main_loop import MainLoop, main_loop
 from tinygraph.cuda.reading.instances import Instance, instances
 from tinygraph.cuda.reading.source import Source
 

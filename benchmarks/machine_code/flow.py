@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tinygraph.cuda.machine_code.disassembly import Instruction
+from benchmarks.machine_code.disassembly import Instruction
 
 ENDS = ("EXIT", "RET", "BRX", "BRXU", "JMX", "JMXU", "KILL")  # no way on that the code names
 RARE = ("DIV", "CONV")  # BRA.DIV: for threads of a warp that have parted

@@ -4,14 +4,14 @@ import subprocess
 
 import pytest
 
+from benchmarks.machine_code import disassembly
+from benchmarks.machine_code.disassembly import Instruction, disassemble
+from benchmarks.machine_code.floors import bounds
+from benchmarks.machine_code.flow import Flow
+from benchmarks.machine_code.main_loop import MainLoop, judged, main_loop
+from benchmarks.machine_code.rounds import rounds
 from tinygraph.base.errors import ArgumentError, KernelCompileError
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.machine_code import disassembly
-from tinygraph.cuda.machine_code.disassembly import Instruction, disassemble
-from tinygraph.cuda.machine_code.floors import bounds
-from tinygraph.cuda.machine_code.flow import Flow
-from tinygraph.cuda.machine_code.main_loop import MainLoop, judged, main_loop
-from tinygraph.cuda.machine_code.rounds import rounds
 from tinygraph.cuda.reading.instances import Instance
 from tinygraph.cuda.reading.source import Source, kernel_file
 

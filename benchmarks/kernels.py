@@ -1,20 +1,31 @@
-"""The main loops of kernels, for `tinygraph kernels`: what they issue, and whether bounds hold."""
+"""What kernels take of a GPU, and what the machine code of their main loops issues: `make kernels`.
+
+    python -m benchmarks.kernels                      all kernels of tinygraph
+    python -m benchmarks.kernels FILE --arch sm_90    those of a file
+
+`tinygraph kernels` prints the first table, of registers, spills and occupancy; the second one needs
+nvdisasm besides NVRTC, and no GPU.  It fails where a kernel does not compile or spills, and where a
+main loop breaks a bound that its file states (machine_code/floors.py).
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import Any
 
-from tinygraph.base.errors import KernelCompileError
+from benchmarks.machine_code import disassembly
+from benchmarks.machine_code.floors import Bound, bounds
+from benchmarks.machine_code.main_loop import MainLoop, main_loop
+from tinygraph.base.errors import ArgumentError, KernelCompileError, TinygraphError
 from tinygraph.base.text_table import aligned
+from tinygraph.cli.kernels import list_kernels
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.machine_code import disassembly
-from tinygraph.cuda.machine_code.floors import Bound, bounds
-from tinygraph.cuda.machine_code.main_loop import MainLoop, main_loop
-from tinygraph.cuda.reading.instances import Instance
+from tinygraph.cuda.nvrtc import ARCHITECTURES
+from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
 
 JUDGED = "sm_90"  # the architecture whose machine code the bounds of files are for
@@ -28,7 +39,7 @@ class MainLoops:
     errors : list of str
         A bound that does not hold, or one that nobody can judge.
     summary : str
-        For the last line of the command.
+        The last line.
     """
 
     def __init__(self, instances: Sequence[Instance], archs: Sequence[str]) -> None:
@@ -40,7 +51,7 @@ class MainLoops:
         try:
             self.tool = f"nvdisasm {disassembly.version()}"
         except KernelCompileError as error:
-            self.summary = "; main loops: not looked at, there is no nvdisasm"
+            self.summary = "main loops: not looked at, there is no nvdisasm"
             if stated:
                 self.errors.append(
                     f"main loops, which have bounds in {len(stated)} kernels: {error}"
@@ -52,7 +63,7 @@ class MainLoops:
             if at in self.found:
                 self.errors += _broken(instances[at], self.found[at], wanted)
         if judged:
-            self.summary = f"; main loops with bounds: {len(judged)}, not kept: {len(self.errors)}"
+            self.summary = f"main loops with bounds: {len(judged)}, not kept: {len(self.errors)}"
 
     def print(self, instances: Sequence[Instance]) -> None:
         """A line for each kernel that has a loop."""
@@ -69,22 +80,6 @@ class MainLoops:
         for at, name in reversed(files):
             text.insert(at, name)
         print("\n".join(text))
-
-    def to_dict(self, at: int) -> dict[str, Any] | None:
-        loop = self.found.get(at)
-        if loop is None:
-            return None
-        return {
-            "arch": self.arch,
-            "is_loop": loop.is_loop,
-            "instructions": loop.instructions,
-            "multiply_adds": loop.multiply_adds,
-            "loads": loop.loads,
-            "bytes_a_load": loop.bytes_a_load,
-            "divisions": loop.divisions,
-            "local": loop.local,
-            "opcodes": loop.opcodes,
-        }
 
 
 def _main_loops(instances: Sequence[Instance], arch: str) -> dict[int, MainLoop]:
@@ -136,3 +131,30 @@ def _line(instance: Instance, loop: MainLoop) -> tuple[str, str, str, str, str, 
         str(loop.divisions),
         str(loop.local),
     )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print both tables; 0 where all is well, 1 where not, 2 where nothing was asked that is."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help=".cu files; default: all there are"
+    )
+    parser.add_argument("--arch", action="append", default=[], choices=(*ARCHITECTURES, "all"))
+    args = parser.parse_args(arguments, argparse.Namespace(build=None))
+    try:
+        good = list_kernels(args)["ok"]
+        instances = inventory(args.files or None)
+        loops = MainLoops(instances, [a for a in args.arch if a != "all"] or ARCHITECTURES)
+    except TinygraphError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ArgumentError) else 1
+    loops.print(instances)
+    for text in loops.errors:
+        print(f"error: {text}", file=sys.stderr)
+    if loops.summary:
+        print(loops.summary)
+    return 0 if good and not loops.errors else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

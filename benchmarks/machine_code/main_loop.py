@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tinygraph.cuda.machine_code.disassembly import Instruction, disassemble
-from tinygraph.cuda.machine_code.flow import Flow, Loop
-from tinygraph.cuda.machine_code.rounds import rounds
+from benchmarks.machine_code.disassembly import Instruction, disassemble
+from benchmarks.machine_code.flow import Flow, Loop
+from benchmarks.machine_code.rounds import rounds
 from tinygraph.cuda.nvrtc.compiling import Compiled
 
 TENSOR_CORES = ("HMMA", "IMMA", "DMMA")

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tinygraph.cuda.machine_code.disassembly import Instruction
-from tinygraph.cuda.machine_code.flow import Flow, Loop, is_conditional, jumps
+from benchmarks.machine_code.disassembly import Instruction
+from benchmarks.machine_code.flow import Flow, Loop, is_conditional, jumps
 
 MANY = 1 << 16  # no loop of this many rounds is unrolled in anybody's mind
 MOST_BLOCKS = 20  # looked at for the place where a register is set

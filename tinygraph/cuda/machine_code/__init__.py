@@ -1,1 +1,0 @@
-"""What is read out of machine code: loops, rounds, occupancy, floors of a time."""
