@@ -47,7 +47,7 @@ def lazy(
         names[name] = made(found(homes[name], name))
         return names[name]
 
-    return __getattr__, lambda: sorted({*names, *homes})
+    return __getattr__, lambda: sorted({*names, *homes, *names.get("__all__", ())})
 
 
 def found(home: str, name: str) -> Any:

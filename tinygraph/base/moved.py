@@ -30,6 +30,7 @@ tinygraph tinygraph.watch: anomaly costs kernel_table
 tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling copies
 tinygraph.engine tinygraph.ops.leaves: copies operands=given
 tinygraph.cuda tinygraph.watch: prediction
+tinygraph.cuda tinygraph.plan: captured_step
 tinygraph.nn tinygraph.distributed: sync_batch_norm
 tinygraph.nn tinygraph.nn: utils=vectors
 tinygraph.ops tinygraph.ops: shared=common
@@ -68,6 +69,7 @@ tinygraph.training tinygraph.watch: stopwatch
 
 # Module, and the one that has these names now.
 _LEFT = """
+tinygraph.cuda tinygraph.plan.captured_step: CapturedStep capture
 tinygraph.engine.device tinygraph.cuda.devices: CudaDevice EMULATOR EmulatorDevice cupy device_count
     is_available set_memory_limit
 tinygraph.engine.hooks tinygraph.nn.hooks: call_with_hooks hooked
@@ -88,7 +90,7 @@ GONE = dict.fromkeys(
     ["tinygraph.cuda.machine_code", "tinygraph.cuda.reading.floors"]
     + [f"tinygraph.cuda.nvrtc.{name}" for name in ("disassembly", "flow", "main_loop", "rounds")],
     f"{_READER} of a checkout",
-)
+) | {"tinygraph.course": "the course is a package of its own, tinygraph_course"}
 
 
 def _entries(table: str) -> Iterator[tuple[str, str, str, str]]:

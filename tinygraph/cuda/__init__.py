@@ -20,12 +20,11 @@ from tinygraph.cuda.op_kernels import op_kernel
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.captured_step import CapturedStep, capture
     from tinygraph.cuda.emulator.findings import Finding, Report
+    from tinygraph.plan.captured_step import CapturedStep, capture
 else:
-    _STEP, _FOUND = "tinygraph.cuda.captured_step", "tinygraph.cuda.emulator.findings"
-    _HOMES = {"CapturedStep": _STEP, "capture": _STEP, "Finding": _FOUND, "Report": _FOUND}
-    __getattr__, __dir__ = lazy(__name__, _HOMES, "cuda")
+    _FOUND = "tinygraph.cuda.emulator.findings"
+    __getattr__, __dir__ = lazy(__name__, {"Finding": _FOUND, "Report": _FOUND}, "cuda")
 
 __all__ = [
     "BoundLaunch",

@@ -4,7 +4,7 @@
     update, where the loss is a finite number
 
 `differentiate` walks the graph, or runs it through a plan; a RecordedStep is both lines as one CUDA
-graph, see tinygraph/cuda/captured_step.py.  Whatever fails, a step is taken back whole (undo.py).
+graph, see tinygraph/plan/captured_step.py.  Whatever fails, a step is taken back whole (undo.py).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tinygraph.base.errors import DivergenceError
-from tinygraph.cuda.captured_step import CapturedStep
 from tinygraph.data import DataLoader
 from tinygraph.engine.tensor import Tensor, as_tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
+from tinygraph.plan.captured_step import CapturedStep
 from tinygraph.training.evaluation import Loss, batches, evaluate, outcome
 from tinygraph.training.recorded import Recorded
 from tinygraph.training.undo import Undo
