@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +14,13 @@ from tinygraph import recipes
 IMAGES = Path(__file__).parent / "images"
 
 
-def numba_cnn(folder: Path) -> Path:
-    """A small convolutional network for MNIST, a batch of 100, up to the loss."""
-    model = tg.nn.Sequential(
-        tg.nn.Conv2d(1, 8, 3),
-        tg.nn.ReLU(),
-        tg.nn.MaxPool2d(2),
-        tg.nn.Flatten(),
-        tg.nn.Linear(1352, 10),
-    )
-    images = tg.zeros(100, 1, 28, 28, name="images")
-    labels = tg.zeros(100, dtype="int64", name="labels")
-    loss = tg.softmax_cross_entropy(model(images), labels)
-    return tg.show.graph(loss, folder / "numba_cnn.svg")
+def digits(folder: Path) -> Path:
+    """The picture that the code of the first page draws."""
+    page = (IMAGES.parent / "index.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    with contextlib.chdir(folder):
+        exec(code, {})
+    return (folder / "graph.svg").rename(folder / "digits.svg")
 
 
 def fan_out(folder: Path) -> Path:
@@ -48,7 +44,7 @@ def resnet_cifar(folder: Path) -> Path:
 
 def draw_all(folder: Path = IMAGES) -> list[Path]:
     folder.mkdir(exist_ok=True)
-    return [numba_cnn(folder), fan_out(folder), resnet_cifar(folder)]
+    return [digits(folder), fan_out(folder), resnet_cifar(folder)]
 
 
 if __name__ == "__main__":

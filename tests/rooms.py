@@ -20,6 +20,7 @@ PLAN = tomllib.loads((ROOT / "rooms.toml").read_text(encoding="utf-8"))
 FLOORS = {
     room: floor for floor, rooms in enumerate([*PLAN["floors"], *PLAN["course"]]) for room in rooms
 }
+FRAMEWORK = {"tinygraph", *(room for floor in PLAN["floors"] for room in floor)}
 KNOWN = {*sys.stdlib_module_names, "numpy"}  # what every room may import
 TOP = "tinygraph"  # the files beside the rooms, which see all of them
 TOPS = (TOP, COURSE.name)
@@ -138,9 +139,8 @@ def table() -> str:
             f"{floor:>5}  {room:<16} {size.files:>6} {size.code:>6}  {code:<6} "
             f"{size.lines:>6}  {lines}"
         )
-    above = {COURSE.name, *(room for floor in PLAN["course"] for room in floor)}
     for package in TOPS:
-        own = [size for room, size in found.items() if (room in above) == (package != TOP)]
+        own = [size for room, size in found.items() if (room in FRAMEWORK) == (package == TOP)]
         files, code, lines = (
             sum(getattr(size, what) for size in own) for what in ("files", "code", "lines")
         )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tinygraph as tg
+from tests import rooms
 from tests.browser import dom
 from tinygraph import ops
 from tinygraph.engine.op import registry
@@ -220,3 +221,72 @@ def test_the_table_of_ops_knows_kernels_and_claims():
     assert cells["conv2d"][1] == "map, none"  # not where the weight carries samples
     assert cells["mse_loss"][1] == "map, sum, none"
     assert cells["transpose"][1] != ""
+
+
+# ---- sentences of the README that quote --------------------------------------------------------
+
+
+class _Plain(ast.NodeTransformer):
+    """A text without docstrings, types and what only types need."""
+
+    def visit_FunctionDef(self, node):
+        node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node):
+        return self._without_docstring(node)
+
+    def visit_Module(self, node):
+        return self._without_docstring(node)
+
+    def visit_AnnAssign(self, node):
+        return ast.copy_location(ast.Assign([node.target], node.value, lineno=node.lineno), node)
+
+    def _without_docstring(self, node):
+        self.generic_visit(node)
+        node.body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        return node
+
+
+def plain(text):
+    """The statements of a text, and the names that they import and use."""
+    tree = _Plain().visit(ast.parse(text))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    imports, rest = set(), []
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            room = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            names = {alias.asname or alias.name: f"{room}{alias.name}" for alias in node.names}
+            imports |= {path for name, path in names.items() if name in used}
+        else:
+            rest.append(ast.unparse(node))
+    return imports, rest
+
+
+def test_the_op_of_the_readme_is_the_file_s():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (quoted,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "Relu" in code]
+    file = (ROOT / "tinygraph/ops/elementwise/relu.py").read_text(encoding="utf-8")
+    assert plain(quoted) == plain(file)
+
+
+def test_figures_of_the_readme():
+    """The lines of the engine and of all above it, and what the demo ends with."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    core, whole, above = re.search(
+        r"tensor, op and graph are (\d+) lines, all of it ([\d,]+)\. The\s+([\d,]+) lines above",
+        text,
+    ).groups()
+    sizes = rooms.sizes()
+    files = [ROOT / f"tinygraph/engine/{name}.py" for name in ("tensor", "op", "graph")]
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    assert round(lines, -1) == int(core)
+    engine = sizes["engine"].lines
+    assert round(engine, -2) == int(whole.replace(",", ""))
+    package = sum(size.lines for room, size in sizes.items() if room in rooms.FRAMEWORK) - engine
+    assert abs(package - int(above.replace(",", ""))) < 1500
+    accuracy = re.search(r"make demo .* ends with: test accuracy (0\.\d+)", text)[1]
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert re.search(r"\| digits, .*? \| \d+, \d+ \| (0\.\d+) ", page)[1] == accuracy
