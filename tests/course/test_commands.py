@@ -43,9 +43,9 @@ def test_from_the_first_step_to_the_last(folder, capsys):
     out = capsys.readouterr().out
     assert "wrong  1" in out and "You count windows that lie side by side." in out
     assert "windows(size=5, kernel=3, stride=1)\n  expected 3\n  got      1" in out
-    assert out.count("`tinygraph course hint` helps") == 1
+    assert out.count("`tinygraph course hint 8` helps") == 1
     assert main(["course", "hint", "8"]) == 0
-    assert "step 1, hint 1 of 3: Where does" in capsys.readouterr().out
+    assert "8 pool, step 1, hint 1 of 3: Where does" in capsys.readouterr().out
     assert main(["course", "solution", "8"]) == 2
     assert "all right, got pool. Way out: tinygraph course hint" in capsys.readouterr().err
     file.write_text(POOL.solution)

@@ -9,9 +9,10 @@ import pytest
 
 from tests.show.stepping.pages import data_of
 from tinygraph.cli import main
-from tinygraph_course.checking.check import check
+from tinygraph_course.checking.check import Outcome, check
 from tinygraph_course.checking.goals import missed
-from tinygraph_course.commands.page import write_page
+from tinygraph_course.checking.steps import Failure
+from tinygraph_course.commands.page import address, write_page
 from tinygraph_course.content.exercise import find
 
 SUMS = find("sums")
@@ -53,6 +54,14 @@ def test_the_page_has_exactly_the_launch_that_failed(wrong, tmp_path):
         assert address.endswith("pages/10_sums.html#block=2&step=mistake")
         sizes = {array["name"]: array["shape"] for array in data["arrays"]}
         assert sizes["x"] == [20]
+
+
+@pytest.mark.parametrize(
+    ("kind", "end"), [("race", "&step=mistake"), ("values", ""), ("barriers", ""), ("bytes", "")]
+)
+def test_a_page_is_opened_at_a_mistake_where_one_was_found(kind, end, tmp_path):
+    outcome = Outcome(SUMS, [1], 2, Failure(kind, block=3, request={}))
+    assert address(tmp_path / "page.html", outcome).endswith(f"page.html#block=3{end}")
 
 
 @pytest.mark.second

@@ -46,6 +46,12 @@ def test_svg_is_valid(tmp_path):
     assert ET.parse(tg.show.curves(ROWS, tmp_path / "curves.svg")).getroot().tag.endswith("svg")
 
 
+def test_curves_of_what_is_no_rows_names_those_of_fit(tmp_path):
+    for rows in (tg.training.Log(), [1.0, 2.0], 3):
+        with pytest.raises(tg.errors.ArgumentError, match=r"rows = trainer\.fit\(\.\.\.\)"):
+            tg.show.curves(rows, tmp_path / "curves.svg")
+
+
 @pytest.mark.parametrize("rows", [[], [{}], [{"epoch": 1}], [{"epoch": 1, "note": "text"}]])
 def test_curves_refuses_nothing_to_draw(rows, tmp_path):
     with pytest.raises(tg.errors.ArgumentError, match=r"show\.curves: rows: expected"):

@@ -280,3 +280,28 @@ def test_a_validation_loss_that_is_not_finite_is_logged_as_null(tmp_path):
     assert math.isnan(row["validation_loss"])
     assert run.rows()[0]["validation_loss"] is None
     assert "NaN" not in (run.path / "log.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("sample", "got"),
+    [
+        ({"x": np.zeros(3, np.float32), "y": 0}, "a dict of ['x', 'y']"),
+        ((np.zeros(3, np.float32), 0, 0), "a list of 3|a tuple of 3"),
+        (np.zeros(3, np.float32), "a Tensor"),
+    ],
+)
+def test_a_batch_that_is_no_pair_is_named(sample, got):
+    class Samples:
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return sample
+
+    model = tg.nn.Linear(3, 2)
+    sgd = tg.optim.SGD(model.parameters(), lr=0.1)
+    trainer = tg.training.Trainer(model, sgd, tg.cross_entropy, progress=False)
+    for use in (trainer.fit, trainer.rehearse):
+        with pytest.raises(ArgumentError, match=r"expected a pair \(inputs, labels\)") as raised:
+            use(tg.data.DataLoader(Samples(), batch_size=2))
+        assert any(words in str(raised.value) for words in got.split("|"))

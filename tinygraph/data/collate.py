@@ -56,6 +56,26 @@ def default_collate(samples: Sequence[Any]) -> Any:
     return collate(samples, range(len(samples)))
 
 
+def pair_of(batch: Any) -> tuple[Any, Any]:
+    """A batch as inputs and labels, which is what a training asks for.
+
+    Raises
+    ------
+    ArgumentError
+        It is something else: a dict would be taken for its keys.
+
+    >>> pair_of([[1.0, 2.0], [0, 1]])
+    ([1.0, 2.0], [0, 1])
+    """
+    if isinstance(batch, (tuple, list)) and len(batch) == 2:
+        return batch[0], batch[1]
+    kind = type(batch).__name__
+    of = f" of {list(batch)}" if isinstance(batch, Mapping) else ""
+    got = f"a {kind} of {len(batch)}" if isinstance(batch, (tuple, list)) else f"a {kind}{of}"
+    way_out = "samples (inputs, label), made by the dataset or by collate_fn; or a loop of your own"
+    raise ArgumentError("Trainer", "batch", "a pair (inputs, labels)", got, way_out)
+
+
 def collate(samples: Sequence[Any], numbers: Sequence[int], where: str = "") -> Any:
     """What `default_collate` gives; errors call the samples by their numbers in the dataset."""
     if not samples:

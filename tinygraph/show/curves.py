@@ -49,6 +49,9 @@ def curves(rows: Sequence[Mapping[str, Any]], path: AnyPath = "curves.svg") -> P
     ...     tg.show.curves(rows, f"{folder}/curves.svg").name
     'curves.svg'
     """
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        expected, way_out = "a row for each epoch", "draw what fit returns: rows = trainer.fit(...)"
+        raise ArgumentError("show.curves", "rows", expected, type(rows).__name__, way_out)
     target = writable("show.curves", path, (".svg", ".png", ".pdf"))
     panels = metric_panels(rows)
     if not panels:

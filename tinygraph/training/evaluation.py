@@ -12,6 +12,7 @@ import numpy as np
 
 from tinygraph.base.errors import ArgumentError
 from tinygraph.data import DataLoader
+from tinygraph.data.collate import pair_of
 from tinygraph.engine.device import CPU, Device
 from tinygraph.engine.running import no_grad
 from tinygraph.engine.spec import Array
@@ -118,12 +119,13 @@ def device_of(model: Module) -> Device:
 
 def batches(model: Module, loader: DataLoader) -> Iterator[tuple[Any, Any]]:
     """The batches of an epoch; for a model on a GPU they are copied ahead, see data/feed.py."""
-    return loader.batches(device_of(model)) if isinstance(loader, DataLoader) else iter(loader)
+    ahead = isinstance(loader, DataLoader)
+    return map(pair_of, loader.batches(device_of(model)) if ahead else loader)
 
 
 def first_batch(loader: DataLoader) -> tuple[Array, Array]:
     """Inputs and labels of the first batch of an epoch; the loader stays where it is."""
-    inputs, labels = (np.asarray(part) for part in loader.first_batch())
+    inputs, labels = (np.asarray(part) for part in pair_of(loader.first_batch()))
     return inputs, labels
 
 
@@ -135,11 +137,10 @@ def outcome(loss: Tensor, output: Tensor, target: Tensor) -> tuple[float, int | 
     """
     if not (output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"):
         return float(loss.item()), None
-    arrays = loss.device.to_host(loss.value, output.value, target.value)
-    number = float(arrays[0].item())
-    if not math.isfinite(number):
+    number, *classes = loss.device.to_host(loss.value, output.value, target.value)
+    if not math.isfinite(number.item()):
         raise_for_bad_values(loss)
-    return number, correct(arrays[1], arrays[2])
+    return float(number.item()), correct(*classes)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def tg_backward(*graph):
     calls = []
 
     def counted(node, upstream):
-        calls.append(node)
+        calls.extend([node] if node.requires_grad and node.inputs else [])
         return tg_local(node, upstream)
 
     local = counted

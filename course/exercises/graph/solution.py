@@ -11,11 +11,17 @@ A node is a fine key of a dict or a set: it is the same as itself alone.  But `=
 
 import numpy as np
 
-from tinygraph.autograd import local_gradients as local
+from tinygraph.autograd import local_gradients
 
-# Given: local(node, upstream) is a list of (input, gradient), from the gradient of a node to what
-# its op passes on to each input that needs one.  An input that is used twice stands there twice.
-# The arrays may be one another's, or `upstream` itself: they are not to be changed.
+
+def local(node, upstream):
+    """Given: a list of (input, gradient), from the gradient of a node to what its op passes on.
+
+    An input that needs none does not stand there, so of constants the list is empty; one that is
+    used twice stands there twice.  The arrays may be one another's, or `upstream` itself: they are
+    not to be changed.
+    """
+    return local_gradients(node, upstream) if node.requires_grad and node.inputs else []
 
 
 def order(outputs):

@@ -20,13 +20,13 @@ from tinygraph_course.checking.own import Own, Stumbled
 from tinygraph_course.checking.screen import WIDTH, screen, wrapped
 from tinygraph_course.checking.verify import tried
 from tinygraph_course.commands.folder import CourseFolder
-from tinygraph_course.commands.page import write_page
+from tinygraph_course.commands.page import address, write_page
 from tinygraph_course.commands.protocol import verified
 from tinygraph_course.content.exercise import Exercise, exercises, find
 from tinygraph_course.content.marks import bare
 
 SAME = 3  # so many equal failures in a row, and a hint is offered
-OFFER = "The same three times: `tinygraph course hint` helps."
+OFFER = "The same three times: `tinygraph course hint {}` helps."  # the number of the exercise
 PAGE = "this launch, step by step:"
 
 EXERCISE: Options = {
@@ -73,7 +73,8 @@ def hint(args: Namespace) -> dict[str, Any]:
         print(f"{exercise.number} {exercise.name}: all steps are right")
         return {"exercise": exercise.name, "step": None, "hint": None}
     number, words = folder.hint(exercise, step.number)
-    text = f"step {step.number}, hint {number} of {len(step.hints)}: {words}"
+    told = f"{exercise.number} {exercise.name}, step {step.number}"
+    text = f"{told}, hint {number} of {len(step.hints)}: {words}"
     print("\n".join(wrapped(text, width())))
     return {"exercise": exercise.name, "step": step.number, "number": number, "hint": words}
 
@@ -205,11 +206,11 @@ def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> Che
     kept = folder.path / ".course" / "hypothesis"
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(kept))
     outcome = check(exercise, folder.file(exercise))
-    offer = offer if folder.take(outcome) >= SAME else ""
+    offer = offer.format(exercise.number) if folder.take(outcome) >= SAME else ""
     wiped()
     failure = outcome.failure
     paged = failure is not None and failure.request is not None
-    show(outcome, f"{folder.page(exercise).as_uri()}#block=00&step=mistake" if paged else "", offer)
+    show(outcome, address(folder.page(exercise), outcome) if paged else "", offer)
     if answers := folder.answers(exercise):
         say("\n".join(["", *(part for line in answers for part in wrapped(line, width()) or [""])]))
     page = write_page(outcome, folder.page(exercise))

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from tinygraph.files.sealed import write_atomically
 from tinygraph_course.checking.check import Outcome
+from tinygraph_course.checking.goals import COUNTS
 from tinygraph_course.checking.learner import Died, Learner
 from tinygraph_course.checking.steps import answer_of
 
@@ -26,8 +27,7 @@ def write_page(outcome: Outcome, target: Path) -> str:
     Returns
     -------
     str
-        Its address, which opens the block that went wrong where it did; empty where no launch
-        failed, or it cannot be recorded.
+        Its address; empty where no launch failed, or it cannot be recorded.
     """
     failure, exercise = outcome.failure, outcome.exercise
     if failure is None or failure.request is None:
@@ -45,4 +45,12 @@ def write_page(outcome: Outcome, target: Path) -> str:
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, page.encode())
-    return f"{target.resolve().as_uri()}#block={failure.block}&step=mistake"
+    return address(target, outcome)
+
+
+def address(page: Path, outcome: Outcome) -> str:
+    """The address that opens a page, at the mistake where the checker has found one."""
+    failure = outcome.failure
+    assert failure is not None
+    where = "" if failure.kind in {"values", *COUNTS} else "&step=mistake"
+    return f"{page.resolve().as_uri()}#block={failure.block}{where}"
