@@ -100,16 +100,21 @@ def test_goals_are_told_with_what_was_counted_and_the_line():
         {"space": "shared", "access": "load", "requests": 8, "sectors": 0, "line": 9}
         | {"wavefronts": 64, "least_wavefronts": 8},
     ]
+    # array, element, epoch, thread, whether it was written, line: thread 1 loads three of `parts`
+    touched = [[0, 7, 0, 0, 0, 2], [1, 0, 0, 1, 1, 3], [1, 0, 1, 1, 0, 5], [1, 0, 2, 1, 0, 5]]
+    touched += [[1, 1, 1, 1, 0, 6], [1, 3, 1, 0, 0, 5]]
     answer = {"lines": rows, "bytes": 2560, "operations": 256, "barriers": 4}
-    most = {"sectors": 4, "bytes": 2559, "reads": 1, "turns": 1, "barriers": 3}
+    answer |= {"arrays": ["x", "parts"], "shared": ["parts"], "touched": np.array(touched)}
+    most = {"sectors": 4, "bytes": 2559, "reads": 1, "turns": 1, "barriers": 3, "loads": 2}
     assert [(m.goal, m.words, m.line) for m in missed(most, answer)] == [
         ("sectors", "a warp moves 16 sectors of 32 bytes at once, 4 at most", 8),
         ("bytes", "2,560 bytes of global memory are moved, 2,559 at most", 8),
         ("reads", "2 reads of shared memory for each multiply-add, 1 at most", 9),
         ("turns", "lanes of a warp meet in a bank: a request takes 8 turns, 1 at most", 9),
         ("barriers", "the block passes 4 barriers, 3 at most", None),
+        ("loads", "one thread loads 3 numbers of shared memory, 2 at most", 5),
     ]
-    reached = {"sectors": 16, "bytes": 2560, "reads": 2, "turns": 8, "barriers": 4}
+    reached = {"sectors": 16, "bytes": 2560, "reads": 2, "turns": 8, "barriers": 4, "loads": 3}
     assert missed(reached, answer) == []
 
 

@@ -30,7 +30,8 @@ def tree(block: int, seed: Any = _drawn) -> Launch:
     x = whole(block, seed)
     total = np.array([x.sum()], np.float32)
     title, macros = f"{block} parts", {"BLOCK": block}
-    return Launch(title, "tg_step_2", 1, block, [x, None], {1: total}, macros, "parts")
+    most = {"loads": 4 * (block - 1).bit_length()} if block > 32 else {}  # a tree needs half of it
+    return Launch(title, "tg_step_2", 1, block, [x, None], {1: total}, macros, "parts", most)
 
 
 def sums(n: int, block: int, seed: Any = _drawn) -> Launch:

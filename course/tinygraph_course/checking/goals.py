@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Missed(NamedTuple):
     """A goal that was not reached: its name, what was counted, and the learner's line."""
@@ -25,6 +27,7 @@ def missed(most: Mapping[str, float], answer: Mapping[str, Any]) -> list[Missed]
         "reads": of shared memory, of one number, for each multiply-add.
         "turns": that a request to shared memory takes where one would do, at any line.
         "barriers": that the first block passes.
+        "loads": of shared memory, by the busiest thread of the first block.
     answer : mapping
         What `child.launched` gives.
 
@@ -62,12 +65,23 @@ def _reads(answer: Mapping[str, Any]) -> tuple[float, Any]:
     return 2 * reads / max(1, answer["operations"]), most["line"]
 
 
+def _loads(answer: Mapping[str, Any]) -> tuple[float, Any]:
+    shared = [answer["arrays"].index(name) for name in answer["shared"]]
+    touched = answer["touched"]  # array, element, epoch, thread, whether it was written, line
+    loads = touched[np.isin(touched[:, 0], shared) & (touched[:, 4] == 0)]
+    if not len(loads):
+        return 0, None
+    own = loads[loads[:, 3] == np.bincount(loads[:, 3]).argmax()]
+    return len(own), int(np.bincount(own[:, 5]).argmax())
+
+
 COUNTS: dict[str, Callable[[Mapping[str, Any]], tuple[float, Any]]] = {
     "sectors": lambda answer: _worst(answer, "global", "sectors", "requests"),
     "bytes": _bytes,
     "reads": _reads,
     "turns": lambda answer: _worst(answer, "shared", "wavefronts", "least_wavefronts"),
     "barriers": lambda answer: (answer["barriers"], None),
+    "loads": _loads,
 }
 _WORDS = {
     "sectors": "a warp moves {} sectors of 32 bytes at once",
@@ -75,5 +89,6 @@ _WORDS = {
     "reads": "{} reads of shared memory for each multiply-add",
     "turns": "lanes of a warp meet in a bank: a request takes {} turns",
     "barriers": "the block passes {} barriers",
+    "loads": "one thread loads {} numbers of shared memory",
 }
-RECORDED = {"barriers"}  # the others are counted
+RECORDED = {"barriers", "loads"}  # the others are counted
