@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError, GraphError, ShapeError
-from tinygraph.base.lazy import above
+from tinygraph.base import DtypeError, GraphError, ShapeError, above
 from tinygraph.engine.assigned import Assigned
 from tinygraph.engine.hooks import register_hook
 from tinygraph.engine.running import here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.lazy import above
+from tinygraph.base import above
 from tinygraph.engine.operators import Absent
 
 # Those without an op of their name; one that has become a method since is that method.

@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tinygraph.base.errors import DtypeError, GraphError
-from tinygraph.base.lazy import above
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import DtypeError, GraphError, above
+from tinygraph.engine import Tensor, here
 
 # What has no gradient: shapes, comparisons, counts, places; and what writes the numbers down.
 _WITHOUT_GRADIENT = """

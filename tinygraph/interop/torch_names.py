@@ -10,7 +10,7 @@ is the error of a name that does not exist, which knows numpy's too; nothing els
 
 from __future__ import annotations
 
-from tinygraph.base.errors import nearest
+from tinygraph.base import nearest
 from tinygraph.interop import rare_names, small_places
 
 HERE = {  # a place of PyTorch's, and its name here

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import number, one_of, whole
+from tinygraph.engine import Operand, Parameter, Tensor
 from tinygraph.nn.module import Module
 from tinygraph.ops.common.spelling import spelled
 from tinygraph.ops.elementwise.elu import celu, elu, selu

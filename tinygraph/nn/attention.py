@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError, number, whole
+from tinygraph.engine import Operand, Parameter, Tensor, as_tensor
 from tinygraph.nn.init import xavier_uniform_, zeros_
 from tinygraph.nn.inputs import as_inputs
 from tinygraph.nn.linear import Linear

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.base.checks import number, one_of
-from tinygraph.engine.parameter import Buffer
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import number, one_of
+from tinygraph.engine import Buffer, Operand, Tensor, as_tensor
 from tinygraph.nn.module import Module
 from tinygraph.ops.losses.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.losses.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.spec import Pair
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Operand, Pair, Tensor, as_tensor
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
-from tinygraph.ops.common.arguments import padding_2d, pair
+from tinygraph.ops.common import padding_2d, pair
 from tinygraph.ops.windows.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
 from tinygraph.ops.windows.avg_pool2d import avg_pool1d, avg_pool2d
 from tinygraph.ops.windows.global_avg_pool2d import global_avg_pool2d

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import integers
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Tensor, as_tensor, integers
 from tinygraph.nn.module import Module
 from tinygraph.ops.shaping.pad import pad
 from tinygraph.ops.windows.interpolate import interpolate

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import Shape
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Shape, Tensor, as_tensor
 from tinygraph.nn.module import Module
 from tinygraph.ops.shaping.reshape import as_shape, flatten, reshape
 

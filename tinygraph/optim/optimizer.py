@@ -35,12 +35,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError
-from tinygraph.engine.device import Device
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
-from tinygraph.engine.writes import Writes
+from tinygraph.base import ArgumentError, DeviceError
+from tinygraph.engine import Array, Device, Parameter, Writes, here
 from tinygraph.ops.leaves.copies import writable
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group, read_groups

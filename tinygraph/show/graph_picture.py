@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError, whole
 from tinygraph.base.page_paths import writable, write
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.graph import Graph
-from tinygraph.engine.tensor import Tensor
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Graph, Tensor
+from tinygraph.ops.common import documented
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
 from tinygraph.show.figures import PICTURE

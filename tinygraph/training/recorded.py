@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.base.errors import CaptureWarning, DeviceError, GraphError
+from tinygraph.base import CaptureWarning, DeviceError, GraphError
 from tinygraph.cuda.captured_step import CapturedStep, capture
-from tinygraph.engine.running import here
+from tinygraph.engine import here
 from tinygraph.nn import Module
 from tinygraph.training.evaluation import device_of
 from tinygraph.training.taken_over import TakenOver

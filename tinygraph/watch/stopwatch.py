@@ -28,11 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.random import Words
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Memory, Op, Runner, Shape, Spec, Words
 from tinygraph.watch.costs import Cost, combined
 
 Key = tuple[str, str]  # "forward", "backward" or "update", and whose

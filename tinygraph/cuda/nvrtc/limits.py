@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygraph.base.errors import KernelLaunchError
+from tinygraph.base import KernelLaunchError
 from tinygraph.cuda.nvrtc.compiling import Compiled, registers_and_shared
 from tinygraph.cuda.nvrtc.occupancy import (
     MAX_BLOCK,

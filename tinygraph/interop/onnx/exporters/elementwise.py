@@ -10,11 +10,10 @@ import math
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Op, Tensor
 from tinygraph.interop.onnx.table import EXPORTERS, Exporter, exporter
 from tinygraph.interop.onnx.writer import Writer
-from tinygraph.ops.common.cast import Cast
+from tinygraph.ops.common import Cast
 from tinygraph.ops.common.to import To
 from tinygraph.ops.elementwise.clip import Clip
 from tinygraph.ops.elementwise.elementwise import (
