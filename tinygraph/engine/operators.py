@@ -115,7 +115,7 @@ def _new(make: str) -> Any:
 
 
 class Absent:
-    """Methods of PyTorch's that are not here; interop/absent_methods.py fills it.
+    """Methods of PyTorch's that are not here; interop/torch_names.py fills it.
 
     A `__getattr__` in their place would make every access to an attribute of a node slow.
     """

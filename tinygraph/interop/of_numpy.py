@@ -90,12 +90,12 @@ _ON_THE_HOST = "x.numpy() is the array"
 def _instead(name: str, method: str) -> str:
     """The function of this package of that name, or what is written in its place."""
     import tinygraph
-    from tinygraph.interop.torch_names import NUMPY
+    from tinygraph.interop.torch_names import rows
 
     if method == "__call__":
         if name in tinygraph.__all__:
             return f"tg.{name}"
-        if found := NUMPY.get(f"numpy.{name}"):
+        if found := rows("numpy").get(f"numpy.{name}"):
             return found
     return _ON_THE_HOST
 
