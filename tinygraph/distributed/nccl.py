@@ -34,14 +34,7 @@ from tinygraph.distributed.mpi import Mpi, copied, header_of, is_on_gpu, shape_a
 from tinygraph.distributed.tree_sum import share
 from tinygraph.distributed.world import Handle
 from tinygraph.engine import Array, eager_memory, get_device, here
-from tinygraph.ops.elementwise.arithmetic import (
-    Add,
-    Arithmetic,
-    Div,
-    Maximum,
-    Minimum,
-    Mul,
-)
+from tinygraph.ops.elementwise.arithmetic import Add, Arithmetic, Div, Maximum, Minimum, Mul
 
 _OPS: dict[Any, Arithmetic] = {op.function: op for op in (Add(), Mul(), Maximum(), Minimum())}
 _NOTHING = np.empty(0, np.uint8)

@@ -14,22 +14,12 @@ from tinygraph.ops.common.spelling import spelled
 from tinygraph.ops.elementwise.elu import celu, elu, selu
 from tinygraph.ops.elementwise.gelu import gelu
 from tinygraph.ops.elementwise.glu import glu
-from tinygraph.ops.elementwise.hard_activations import (
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    relu6,
-)
+from tinygraph.ops.elementwise.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
 from tinygraph.ops.elementwise.leaky_relu import leaky_relu
 from tinygraph.ops.elementwise.prelu import prelu
 from tinygraph.ops.elementwise.relu import relu
 from tinygraph.ops.elementwise.sigmoid import sigmoid
-from tinygraph.ops.elementwise.smooth_activations import (
-    logsigmoid,
-    mish,
-    silu,
-    softsign,
-)
+from tinygraph.ops.elementwise.smooth_activations import logsigmoid, mish, silu, softsign
 from tinygraph.ops.elementwise.softplus import softplus
 from tinygraph.ops.elementwise.tanh import tanh
 from tinygraph.ops.reductions.softmax import log_softmax, softmax

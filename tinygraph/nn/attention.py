@@ -18,10 +18,7 @@ from tinygraph.nn.inputs import as_inputs
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.ops.elementwise.where import where
-from tinygraph.ops.products.attention import (
-    attention_and_weights,
-    scaled_dot_product_attention,
-)
+from tinygraph.ops.products.attention import attention_and_weights, scaled_dot_product_attention
 from tinygraph.ops.products.linear import linear
 from tinygraph.ops.reductions.mean import mean
 from tinygraph.ops.shaping.reshape import reshape

@@ -13,15 +13,7 @@ import numpy as np
 from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer
-from tinygraph.ops.elementwise.arithmetic import (
-    Add,
-    Div,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    Sub,
-)
+from tinygraph.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tinygraph.ops.elementwise.comparison import (
     Equal,
     Greater,
