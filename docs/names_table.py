@@ -1,4 +1,4 @@
-"""Write the table of the page "Coming from PyTorch" from `tinygraph/interop/torch_names.py`.
+"""Write the table of the page "Coming from PyTorch" from `tinygraph/interop/torch_names.txt`.
 
 Sphinx calls `write()` before it reads the pages.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tinygraph as tg
-from tinygraph.interop.torch_names import ABSENT, HERE, OTHER, OURS
+from tinygraph.interop.torch_names import HERE, rows, sections
 
 PAGE = Path(__file__).parent / "reference" / "generated" / "names_table.md"
 
@@ -31,9 +31,9 @@ def same(place: str) -> list[str]:
     public = set(getattr(where, "__all__", None) or dir(where))
     if place == "nn.functional":  # its own, and the functions of tg that torch itself has not
         own = {n for n, f in vars(where).items() if getattr(f, "__module__", "") == where.__name__}
-        public = own | (set(OURS["torch"].split()) & set(tg.ops.EXPORTS))
-    other = {name.rpartition(".")[2] for name in OTHER if in_place(name, place)}
-    found = public - other - set(OURS[place].split())
+        public = own | (set(sections()["ours torch"].split()) & set(tg.ops.EXPORTS))
+    other = {name.rpartition(".")[2] for name in rows("other") if in_place(name, place)}
+    found = public - other - set(sections()[f"ours {place}"].split())
     return sorted(name for name in found if name[0] != "_" and is_ours(where, name))
 
 
@@ -57,9 +57,10 @@ def table() -> str:
         there = THERE.get(place, f"torch.{place}")
         lines += ["", f"## {there}: {here}", ""]
         lines += ["**Same**: " + ", ".join(f"`{name}`" for name in same(place)) + ".", ""]
-        for title, rows in (("Other here", OTHER), ("Not here: the way out", ABSENT)):
-            mine = {n.rpartition(".")[2]: row for n, row in rows.items() if in_place(n, place)}
-            if rows is ABSENT:  # what has come since needs no row
+        for title, kind in (("Other here", "other"), ("Not here: the way out", "absent")):
+            found = rows(kind).items()
+            mine = {n.rpartition(".")[2]: row for n, row in found if in_place(n, place)}
+            if kind == "absent":  # what has come since needs no row
                 mine = {n: row for n, row in mine.items() if not hasattr(home(place), n)}
             if mine:
                 lines += [f"| {there}. | {title} |", "|---|---|"]

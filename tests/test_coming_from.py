@@ -10,9 +10,7 @@ import pytest
 
 import tinygraph as tg
 from tests.test_docs import script
-from tinygraph.interop import small_places
 from tinygraph.interop import torch_names as coming_from
-from tinygraph.interop.absent_methods import ABSENT as ABSENT_METHODS
 
 names_table = script("names_table")
 PLACES = list(coming_from.HERE)
@@ -48,29 +46,29 @@ def torch_tensor():
 def test_no_row_is_stale(place):
     """What is other, or ours alone, is there.  A row of what is absent counts until it comes."""
     where = names_table.home(place)
-    other = [n for n in coming_from.OTHER if names_table.in_place(n, place)]
+    other = [n for n in coming_from.rows("other") if names_table.in_place(n, place)]
     assert not [n for n in other if not hasattr(where, n.rpartition(".")[2])]
-    assert not [n for n in coming_from.OURS[place].split() if not hasattr(where, n)]
+    assert not [n for n in coming_from.sections()[f"ours {place}"].split() if not hasattr(where, n)]
 
 
 def test_every_absent_method_has_a_way_out():
-    methods = ABSENT_METHODS.split()
+    methods = coming_from.sections()["methods"].split()
     assert len(methods) == len(set(methods))
     assert not [n for n in methods if not coming_from.way_out("Tensor", n)]
-    rows = {n.rpartition(".")[2] for n in coming_from.ABSENT if n.startswith("Tensor.")}
+    rows = {n.rpartition(".")[2] for n in coming_from.rows("absent") if n.startswith("Tensor.")}
     assert rows <= set(methods)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_names_of_the_table_are_pytorchs(place, torch):
-    rows = [*coming_from.ABSENT, *coming_from.OTHER]
+    rows = [*coming_from.rows("absent"), *coming_from.rows("other")]
     names = {n.rpartition(".")[2] for n in rows if names_table.in_place(n, place)}
     names |= set(names_table.same(place))
     there = list(theirs(place))
     names -= {"grad_fn"}  # which PyTorch's class does not show
     unknown = {n for n in names if not any(hasattr(module, n) for module in there)}
-    assert not unknown, "put ours into coming_from.OURS"
-    ours = {n for n in coming_from.OURS[place].split() if hasattr(there[0], n)}
+    assert not unknown, "put ours into torch_names.txt"
+    ours = {n for n in coming_from.sections()[f"ours {place}"].split() if hasattr(there[0], n)}
     assert not ours - {"data", "training", "load", "saved", "values"}
 
 
@@ -132,7 +130,7 @@ def test_an_import_of_such_a_name_says_ours(line, words):
 
 
 def test_the_places_of_pytorchs_are_modules():
-    for place in coming_from.HERE | small_places.HERE:
+    for place in coming_from.HERE | coming_from.SMALL:
         name = {"torch": "", "Tensor": "", "utils.data": ".data"}.get(place, f".{place}")
         importlib.import_module(f"tinygraph{name}")
     from tinygraph.nn.utils import clip_grad_norm_
@@ -148,9 +146,11 @@ def test_python_itself_says_which_method_is_near(capsys):
     assert "no attribute 'unsqeeze'. Did you mean: 'unsqueeze'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", small_places.HERE)
+@pytest.mark.parametrize("place", coming_from.SMALL)
 def test_a_small_place_has_rows_of_pytorchs_names_alone(place, torch):
-    rows = {n.rpartition(".")[2] for n in coming_from._SMALL if names_table.in_place(n, place)}
+    rows = {
+        n.rpartition(".")[2] for n in coming_from.rows("absent") if names_table.in_place(n, place)
+    }
     theirs = importlib.import_module(f"torch.{place}")
     assert not [n for n in rows if not hasattr(theirs, n) and not find_spec(f"torch.{place}.{n}")]
     ours = importlib.import_module(
@@ -342,7 +342,9 @@ ALIKE = "amax amin cosine_similarity maximum minimum sign"
 
 def callables(place):
     where = names_table.home(place)
-    other = [n.rpartition(".")[2] for n in coming_from.OTHER if names_table.in_place(n, place)]
+    other = [
+        n.rpartition(".")[2] for n in coming_from.rows("other") if names_table.in_place(n, place)
+    ]
     same = [n for n in names_table.same(place) if n not in ELSEWHERE.split()]
     same += [n for n in other if n in ALIKE.split()]
     return [n for n in same if inspect.isroutine(inspect.getattr_static(where, n, None))]
@@ -410,7 +412,7 @@ def test_a_layer_takes_its_arguments_by_pytorchs_names(name, torch):
     assert shared == sorted(shared, key=theirs.index)
 
 
-@pytest.mark.parametrize("row", coming_from.NUMPY)
+@pytest.mark.parametrize("row", coming_from.rows("numpy"))
 def test_a_name_of_numpys_says_ours(row):
     place, _, name = row.partition(".")
     ours, theirs, mine = {

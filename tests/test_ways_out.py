@@ -10,7 +10,6 @@ import pytest
 
 import tinygraph as tg
 from tests.test_coming_from import MODULES
-from tinygraph.interop import small_places
 from tinygraph.interop import torch_names as coming_from
 
 
@@ -65,7 +64,7 @@ def test_each_public_name_of_pytorchs_has_an_answer(place, torch):
     """It is here, or the error says what to write."""
     importlib.import_module("torch.optim.swa_utils")  # modules that torch itself does not load
     importlib.import_module("torch.utils.data.distributed")
-    way = {**coming_from.HERE, **small_places.HERE}[place].split(".")
+    way = {**coming_from.HERE, **coming_from.SMALL}[place].split(".")
     ours = functools.reduce(getattr, way[way[0] == "tg" :], tg)
     silent = []
     there = torch.Tensor if place == "Tensor" else importlib.import_module(ALL_MODULES[place][0])
@@ -107,7 +106,9 @@ FORMULAS = [  # a row that is a formula, PyTorch's arguments, and what they are 
 @pytest.mark.parametrize(("name", "args", "names"), FORMULAS, ids=[f[0] for f in FORMULAS])
 def test_a_way_out_that_is_a_formula_computes_the_same(name, args, names, torch):
     tensors = {n: tg.tensor(v) if isinstance(v, np.ndarray) else v for n, v in names.items()}
-    *before, last = coming_from.ABSENT[f"torch.{name}"].partition(", for dim")[0].split("; ")
+    *before, last = (
+        coming_from.rows("absent")[f"torch.{name}"].partition(", for dim")[0].split("; ")
+    )
     scope = {"tg": tg, **tensors}
     for line in before:
         exec(line, scope)

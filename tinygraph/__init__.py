@@ -47,7 +47,7 @@ from tinygraph.engine.random import Generator, manual_seed
 from tinygraph.engine.running import no_grad
 from tinygraph.engine.spec import Spec
 from tinygraph.engine.tensor import Tensor, leaf
-from tinygraph.interop.absent_methods import fill as _fill_absent
+from tinygraph.interop.torch_names import fill as _fill_absent
 from tinygraph.ops import EXPORTS as _op_names
 from tinygraph.ops.leaves.creation import *  # noqa: F403
 from tinygraph.ops.leaves.creation import __all__ as _creation

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.nn.loss import Loss
+from tinygraph.nn.settings import Settings
 
 # ---- text -----------------------------------------------------------------------------------
 
@@ -38,10 +42,19 @@ from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
         (nn.CrossEntropyLoss(), "CrossEntropyLoss(reduction='mean')"),
         (
             nn.CrossEntropyLoss(None, -1, "sum"),
-            "CrossEntropyLoss(reduction='sum', ignore_index=-1)",
+            "CrossEntropyLoss(ignore_index=-1, reduction='sum')",
         ),
+        (nn.NLLLoss([1, 2.5]), "NLLLoss(weight=[1, 2.5], reduction='mean')"),
+        (
+            nn.CrossEntropyLoss(np.arange(20) / 10, label_smoothing=0.1),
+            "CrossEntropyLoss(weight=[0, 0.1, ..., 1.8, 1.9], reduction='mean', "
+            "label_smoothing=0.1)",
+        ),
+        (nn.MaxPool1d(3, dilation=2), "MaxPool1d(kernel_size=3, stride=3, padding=0, dilation=2)"),
+        (nn.Upsample(scale_factor=2), "Upsample(scale_factor=2, mode='nearest')"),
+        (nn.ReLU(inplace=True), "ReLU()"),
         (nn.MSELoss("sum"), "MSELoss(reduction='sum')"),
-        (nn.NLLLoss(None, -1, "sum"), "NLLLoss(reduction='sum', ignore_index=-1)"),
+        (nn.NLLLoss(None, -1, "sum"), "NLLLoss(ignore_index=-1, reduction='sum')"),
         (nn.SmoothL1Loss(beta=0), "SmoothL1Loss(reduction='mean', beta=0.0)"),
         (nn.KLDivLoss("batchmean"), "KLDivLoss(reduction='batchmean', log_target=False)"),
         (nn.BCELoss(), "BCELoss(reduction='mean')"),
@@ -91,6 +104,15 @@ from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
 )
 def test_repr(layer, text):
     assert repr(layer) == text
+
+
+def test_settings_of_a_layer_are_its_functions_arguments():
+    """All of them, by their names and in their order, but for a first part: see nn/settings.py."""
+    layers = [c for c in (getattr(nn, name) for name in nn.__all__) if isinstance(c, type)]
+    for c in [c for c in layers if issubclass(c, Settings) and c._held]:
+        arrays = 2 if issubclass(c, Loss) else 1
+        names = list(inspect.signature(c.function).parameters)[arrays:]
+        assert list(c._held) == names[: len(c._held)], c
 
 
 def test_everything_is_exported():

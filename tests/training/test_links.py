@@ -168,7 +168,6 @@ def writers():
         "save_arrays": ("a.safetensors", lambda path: save_arrays(path, {"w": np.ones(2)})),
         "onnx.save": ("m.onnx", lambda path: tg.onnx.save(model, path, tg.ones(1, 2))),
         "show.graph": ("g.svg", lambda path: tg.show.graph((w * w).sum(), path)),
-        "show.graph.dot": ("g.dot", lambda path: tg.show.graph((w * w).sum(), path)),
         "show.steps": ("s.html", lambda path: tg.show.steps((w * w).sum(), path)),
         "show.report": (
             "r.html",

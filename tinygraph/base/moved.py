@@ -25,7 +25,7 @@ tinygraph tinygraph.engine: autograd device feeds graph hooks memory op operator
     promises random running shapes=spec tensor writes assigned
 tinygraph tinygraph.files: saving sealed
 tinygraph tinygraph.interop: onnx dlpack sklearn of_numpy coming_from=torch_names
-    absent_methods rare_names small_places
+    absent_methods=torch_names rare_names=torch_names small_places=torch_names
 tinygraph tinygraph.watch: anomaly costs kernel_table
 tinygraph tinygraph.ops.leaves: creation leaf_options=options sampling copies
 tinygraph.engine tinygraph.ops.leaves: copies operands=given
@@ -62,6 +62,8 @@ tinygraph.ops.shared tinygraph.ops.windows: convolution convolution_blocks convo
 tinygraph.show tinygraph.base: page paths=page_paths text=page_text
 tinygraph.show.stepping tinygraph.base: shell=stepped_page
 tinygraph.show.stepping tinygraph.cuda: kernel=stepping
+tinygraph.interop tinygraph.interop: absent_methods=torch_names rare_names=torch_names
+    small_places=torch_names
 tinygraph.training tinygraph.interop: event_file tensorboard
 tinygraph.training tinygraph.watch: stopwatch
 """

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 
-from tinygraph.base.errors import (
+from tinygraph.base import (
     ArgumentError,
     CheckpointError,
     DatasetError,

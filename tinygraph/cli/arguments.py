@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 import tinygraph
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tinygraph import recipes
-from tinygraph.base.errors import ArgumentError, CheckpointError, install
+from tinygraph.base import ArgumentError, CheckpointError, install
 from tinygraph.base.page_text import clip
 from tinygraph.base.paths import typed
 from tinygraph.base.streams import unbroken

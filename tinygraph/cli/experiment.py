@@ -10,8 +10,7 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, one_of
 from tinygraph.base.streams import unbroken
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.training import Progress, RunFolder

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError, OnnxError
+from tinygraph.base import ArgumentError, OnnxError
 from tinygraph.cli.commands import how_far, recipe_of
 from tinygraph.cli.options import Options
 from tinygraph.interop import onnx

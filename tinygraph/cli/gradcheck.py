@@ -24,12 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base import ArgumentError, nearest
 from tinygraph.base.paths import as_path
-from tinygraph.engine.op import Op
-from tinygraph.engine.random import philox
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Op, Tensor, philox
 from tinygraph.recipes.from_file import last_line, run_file
 from tinygraph.testing.gradcheck import check_problems
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError, KernelCompileError
+from tinygraph.base import ArgumentError, KernelCompileError
 from tinygraph.base.helper_processes import left_to_the_program, out_of_reach
 from tinygraph.base.paths import typed
 from tinygraph.cuda import nvrtc

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 import tinygraph
-from tinygraph.base.errors import KernelCompileError, TinygraphError, install
+from tinygraph.base import KernelCompileError, TinygraphError, install
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.nvrtc.compiling import version
 from tinygraph.distributed import world
-from tinygraph.engine.device import get_device
+from tinygraph.engine import get_device
 from tinygraph.recipes.settings import DEVICES
 from tinygraph.training import environment
 

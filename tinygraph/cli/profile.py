@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from tinygraph import recipes
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.cli.commands import listed, plain_warnings, refuse_data_files
 from tinygraph.cli.options import given_settings
-from tinygraph.engine.device import get_device
+from tinygraph.engine import get_device
 from tinygraph.show import profile_bars
 from tinygraph.training import profile_steps
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError, KernelCompileError
+from tinygraph.base import ArgumentError, KernelCompileError
 from tinygraph.cli.check_kernel import macro
 from tinygraph.cli.options import Options, real_number
 from tinygraph.cuda.reading.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.cli.commands import recipe_of
 from tinygraph.cli.options import DEVICE, Options, real_number, whole_number
 from tinygraph.recipes import TextRecipe, recipes

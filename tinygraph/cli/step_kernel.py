@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError, KernelCompileError, KernelLaunchError
+from tinygraph.base import ArgumentError, KernelCompileError, KernelLaunchError
 from tinygraph.cli.check_kernel import (
     LAUNCH_OPTIONS,
     arguments_of,

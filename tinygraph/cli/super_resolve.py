@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
+from tinygraph.base import ArgumentError
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.errors import ArgumentError
 from tinygraph.base.page_paths import writable
 from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.data.images import decode, pillow, pixels
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.srcnn import recipe
 from tinygraph.recipes.srcnn_network import read_network
 from tinygraph.recipes.srcnn_tiles import MEMORY, super_resolve, tile_side

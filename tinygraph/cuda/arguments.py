@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tinygraph.base.errors import KernelLaunchError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import KernelLaunchError, unmasked
 from tinygraph.cuda.launch import MARKS, In, InOut, Out, is_cupy
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base import ArgumentError, nearest
 
 SCHEDULERS = 4  # of a multiprocessor; each issues one instruction of one warp a clock
 BYTES_A_CLOCK = 64  # between a multiprocessor and the L2 cache

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError, install
-from tinygraph.engine.device import COPIED, Device, get_device, register
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.base import ArgumentError, DeviceError, install
+from tinygraph.engine import Array, Device, Shape, get_device, here
+from tinygraph.engine.device import COPIED, register
 
 _NOTHING = nullcontext()
 

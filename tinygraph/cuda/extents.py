@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from tinygraph.base.errors import KernelLaunchError
+from tinygraph.base import KernelLaunchError
 
 Extent = tuple[int, int, int]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.errors import KernelCompileError, KernelLaunchError
+from tinygraph.base import KernelCompileError, KernelLaunchError
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from tinygraph.cuda.extents import Extent, check_block, check_grid, check_shared
-from tinygraph.engine.running import here
+from tinygraph.engine import here
 
 Kernel: TypeAlias = Any  # of kernel.py, which stands above this file and makes launches
 

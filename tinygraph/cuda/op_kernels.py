@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError
+from tinygraph.base import DtypeError
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.cuda.reading.source import kernel_file
 

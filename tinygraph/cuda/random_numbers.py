@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.op_kernels import op_kernel
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 _THREADS, _MOST_BLOCKS = 256, 1024
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda.devices import cupy
 from tinygraph.cuda.launch import In, InOut, Launch, Out
-from tinygraph.engine.running import Around, Bare, Runner
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Runner
+from tinygraph.engine.running import Around, Bare
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.signature import KernelParameter

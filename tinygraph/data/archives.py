@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tinygraph.base.errors import DatasetError
+from tinygraph.base import DatasetError
 from tinygraph.data.files import fault
 
 _MAX_DESCRIPTION = 1 << 16  # a long name, or the records of a pax header

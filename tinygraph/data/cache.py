@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, DatasetError
 from tinygraph.base.disk import open_regular, replace_file
-from tinygraph.base.errors import ArgumentError, DatasetError
 from tinygraph.base.free_memory import too_large
 from tinygraph.base.json_files import parse
 from tinygraph.base.json_text import to_json

@@ -23,15 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import DatasetError
+from tinygraph.base import DatasetError, one_of
 from tinygraph.base.paths import AnyPath
 from tinygraph.data import files
 from tinygraph.data.archives import tar_members, zip_members
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.images import decode, pixels
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 URL = "https://www.cs.toronto.edu/~kriz/"
 ARCHIVE = "cifar-10-binary.tar.gz"

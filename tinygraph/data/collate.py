@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, unmasked
 from tinygraph.data.nested import like
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.engine import Tensor, leaf
 from tinygraph.ops import stack
 
 _TEXT = (str, bytes)

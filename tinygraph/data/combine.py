@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number, whole
 from tinygraph.data.dataset import (
     SPLIT_STREAM,
     BatchedDataset,
@@ -23,8 +22,7 @@ from tinygraph.data.dataset import (
     samples_at,
 )
 from tinygraph.data.samplers import as_indices, seed_of
-from tinygraph.engine.random import Generator
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Generator
 
 
 class Subset(Dataset):

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.checks import MAX_WORD, number, whole
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, number, unmasked, whole
+from tinygraph.base.checks import MAX_WORD
 from tinygraph.data.nested import parts
-from tinygraph.engine.random import philox
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import as_tensor
+from tinygraph.engine import Array, as_tensor, philox
 
 SPLITS = ("train", "test")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
+from tinygraph.base import one_of
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.idx import read_idx
 

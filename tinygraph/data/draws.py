@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.data.dataset import TRANSFORM_STREAM
-from tinygraph.engine.random import philox
+from tinygraph.engine import philox
 
 _WORD_BITS = 64
 

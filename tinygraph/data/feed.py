@@ -23,7 +23,7 @@ import numpy as np
 from tinygraph.base.incoming import as_numbers, unmasked
 from tinygraph.cuda.pinned import Pinned
 from tinygraph.data.nested import mapped, parts
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.engine import Tensor, leaf
 
 IN_FLIGHT = 2
 

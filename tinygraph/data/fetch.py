@@ -7,7 +7,7 @@ from typing import Any
 
 from tinygraph.data.collate import collate, default_collate
 from tinygraph.data.dataset import Samples, at_epoch, samples_at
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 Collate = Callable[[Any], Any]
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from tinygraph.base import DatasetError, install
 from tinygraph.base.disk import open_regular
-from tinygraph.base.errors import DatasetError, install
 from tinygraph.base.paths import AnyPath, as_path
 
 AGAIN = "delete it and fetch it again (--download)"

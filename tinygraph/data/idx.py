@@ -24,7 +24,7 @@ import numpy as np
 from tinygraph.base.free_memory import too_large
 from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.files import fault, opened
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 
 DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 

@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from tinygraph.base.errors import DatasetError
+from tinygraph.base import DatasetError
 from tinygraph.data.files import fault
 from tinygraph.data.images import formats_by_suffix
 

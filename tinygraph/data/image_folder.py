@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import one_of, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.base import ArgumentError, ShapeError, one_of, whole
 from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.dataset import BatchedDataset, chosen, sample
 from tinygraph.data.image_files import Scan
 from tinygraph.data.images import MAX_PIXELS, MODES, decode, pillow, pixels, unit_interval
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 UNLABELLED = -1
 

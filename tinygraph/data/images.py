@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DatasetError
+from tinygraph.base import DatasetError
 from tinygraph.data.files import library
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 MODES = ("RGB", "L")
 MAX_PIXELS = 1 << 26  # 8,192 by 8,192: 200 MB decoded

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import alone, whole
-from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base import ArgumentError, CheckpointError, whole
+from tinygraph.base.checks import alone
 from tinygraph.data.feed import feed
 from tinygraph.data.fetch import Collate, Fetcher
 from tinygraph.data.prefetch import ahead
 from tinygraph.data.samplers import cut, samplers_of, seed_of
 from tinygraph.data.share import ALL, Rows, share_of
 from tinygraph.data.workers import Crew, Start
-from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Device, get_device
 
 Batch = Any  # as the dataset or collate_fn makes it: mostly (inputs, labels)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.data.files import fault
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 State = tuple[int, int, bytes]
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import DatasetError
+from tinygraph.base import DatasetError, one_of
 from tinygraph.base.paths import AnyPath
 from tinygraph.data import files
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.idx import read_idx
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 

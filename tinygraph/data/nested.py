@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 
 
 def mapped(change: Callable[[Any], Any], batch: Any) -> Any:

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.base.checks import MAX_WORD, alone, whole
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, unmasked, whole
+from tinygraph.base.checks import MAX_WORD, alone
 from tinygraph.data.dataset import (
     REPLACEMENT_STREAM,
     SHUFFLE_STREAM,
@@ -25,8 +24,7 @@ from tinygraph.data.dataset import (
     at_epoch,
     permutation,
 )
-from tinygraph.engine.random import Generator, uniform
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Generator, uniform
 
 Self = TypeVar("Self", bound="Sampler")
 

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import whole
+from tinygraph.base import whole
 from tinygraph.data.nested import like
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 
 
 class Rows(NamedTuple):

@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
+from tinygraph.base import one_of
 from tinygraph.base.paths import AnyPath
 from tinygraph.data import files
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published, fault, opened
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 URL = (
     "https://raw.githubusercontent.com/nickoppen/nnP/0c5169bdca9431ac3de7d315680e099b228d014e/"

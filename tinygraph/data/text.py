@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, ShapeError, nearest
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, ShapeError, nearest, unmasked, whole
 from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.dataset import BatchedDataset
 from tinygraph.data.files import Published, fault, folders, missing, opened, verify
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 TEXTS = {"shakespeare": Path(__file__).with_name("shakespeare.txt.gz")}
 PUBLISHED = Published(1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed")

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import MAX_WORD, whole
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ShapeError, unmasked, whole
+from tinygraph.base.checks import MAX_WORD
 from tinygraph.data.combine import each_sample
 from tinygraph.data.dataset import BatchedDataset, at_epoch, chosen
 from tinygraph.data.draws import Draws
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 
 class TransformedDataset(BatchedDataset):

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.base import ArgumentError, ShapeError, number, whole
 from tinygraph.data.draws import Draws
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, WorkerError
+from tinygraph.base import ArgumentError, WorkerError, number, whole
 from tinygraph.base.helper_processes import left_to_the_program, out_of_reach
 from tinygraph.data.dataset import WORKER_STREAM
 from tinygraph.data.fetch import Fetcher
 from tinygraph.data.mapped import as_place
-from tinygraph.engine.random import manual_seed, philox
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.engine import Array, Tensor, leaf, philox
+from tinygraph.engine.random import manual_seed
 
 METHOD = "spawn"
 AHEAD = 2  # batches that each worker is asked for in advance

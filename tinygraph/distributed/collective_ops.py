@@ -13,15 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import DeviceError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DeviceError, ShapeError, frozen
 from tinygraph.distributed import collectives
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import TreeSum
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Parameter, Shape, Spec
 
 Counts = tuple[int, ...]  # one for each rank
 

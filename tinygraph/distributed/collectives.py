@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError, ShapeError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, DeviceError, DtypeError, ShapeError, unmasked
 from tinygraph.cuda.launch import is_cupy
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.world import World
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 
 _OPS = ("sum", "mean", "prod", "min", "max")
 

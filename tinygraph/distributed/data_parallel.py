@@ -26,8 +26,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, DeviceError
+from tinygraph.base import ArgumentError, DeviceError, whole
 from tinygraph.base.threads import one_blas_thread
 from tinygraph.data.share import Rows
 from tinygraph.distributed.flat import Flat
@@ -35,9 +34,7 @@ from tinygraph.distributed.head import Found, Head, Returned
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.overlap import Overlap, buckets_of
 from tinygraph.distributed.shards import Part, Shard, parts_of, require_few, rows_of
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor, default_generator
 from tinygraph.optim.members import listed
 
 

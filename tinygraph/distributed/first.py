@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.base.errors import DistributedError
+from tinygraph.base import DistributedError
 from tinygraph.base.streams import say
 from tinygraph.distributed.ending import end, wait_turn
 from tinygraph.distributed.joined import world
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 T = TypeVar("T")
 

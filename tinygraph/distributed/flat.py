@@ -16,7 +16,7 @@ import numpy as np
 from tinygraph.distributed.shards import Part
 from tinygraph.distributed.tree_sum import Node, TreeSum, nodes_of, share
 from tinygraph.distributed.world import Handle, World
-from tinygraph.engine.device import Device
+from tinygraph.engine import Device
 from tinygraph.ops.elementwise.arithmetic import times
 from tinygraph.plan.buffers import ALIGNMENT, Lent
 from tinygraph.plan.leaf_gradients import added

@@ -30,8 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import ShapeError
+from tinygraph.base import ShapeError, one_of
 from tinygraph.distributed import collectives
 from tinygraph.distributed.collective_ops import (
     NOTHING_BEFORE,
@@ -50,9 +49,7 @@ from tinygraph.distributed.collective_ops import (
 )
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import share
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Shape
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.engine import Operand, Shape, Tensor, here
 
 
 def all_gather(x: Operand) -> Tensor:

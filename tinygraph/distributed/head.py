@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DistributedError
+from tinygraph.base import ArgumentError, DistributedError
 from tinygraph.distributed.shards import Part
 from tinygraph.distributed.tree_sum import share
 from tinygraph.distributed.world import World
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 
 MOST = 8  # numbers that a function may return
 _MEAN, _COUNT, _NONE = 1.0, 2.0, 3.0  # kinds of them; 0: no further one

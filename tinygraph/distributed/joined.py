@@ -9,7 +9,7 @@ import os
 import re
 from typing import NoReturn
 
-from tinygraph.base.errors import ArgumentError, DistributedError, install
+from tinygraph.base import ArgumentError, DistributedError, install
 from tinygraph.distributed.mpi import Mpi
 from tinygraph.distributed.nccl import Nccl
 from tinygraph.distributed.world import World

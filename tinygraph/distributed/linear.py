@@ -32,13 +32,13 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.base.checks import one_of
+from tinygraph.base import one_of
 from tinygraph.distributed import functions
 from tinygraph.distributed.collective_ops import Counts
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.split import Parted, SplitParameter, owner_of
 from tinygraph.distributed.tree_sum import share
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.engine import Tensor, as_tensor
 from tinygraph.ops.products.linear import linear
 from tinygraph.ops.shaping.concatenate import concatenate
 

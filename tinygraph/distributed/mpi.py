@@ -27,13 +27,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.base.errors import DistributedError, ShapeError
+from tinygraph.base import DistributedError, ShapeError
 from tinygraph.base.streams import flush
 from tinygraph.distributed.ending import LastWord, end_together
 from tinygraph.distributed.notes import Notes
 from tinygraph.distributed.watch import Watcher
 from tinygraph.distributed.world import Handle, World, own_cores
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 
 REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add, "mean": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum,

@@ -27,24 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DeviceError
+from tinygraph.base import DeviceError
 from tinygraph.cuda.devices import CudaDevice, cupy
 from tinygraph.cuda.launch import is_cupy
 from tinygraph.distributed.mpi import Mpi, copied, header_of, is_on_gpu, shape_and_dtype
 from tinygraph.distributed.tree_sum import share
 from tinygraph.distributed.world import Handle
-from tinygraph.engine.device import get_device
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
-from tinygraph.ops.elementwise.arithmetic import (
-    Add,
-    Arithmetic,
-    Div,
-    Maximum,
-    Minimum,
-    Mul,
-)
+from tinygraph.engine import Array, eager_memory, get_device, here
+from tinygraph.ops.elementwise.arithmetic import Add, Arithmetic, Div, Maximum, Minimum, Mul
 
 _OPS: dict[Any, Arithmetic] = {op.function: op for op in (Add(), Mul(), Maximum(), Minimum())}
 _NOTHING = np.empty(0, np.uint8)

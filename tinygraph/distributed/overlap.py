@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 from tinygraph.distributed.flat import Flat
 from tinygraph.distributed.shards import Part
 from tinygraph.distributed.world import World

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, GraphError
+from tinygraph.base import ArgumentError, GraphError
 from tinygraph.distributed.tree_sum import share
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.running import Runner
+from tinygraph.engine import Buffer, Parameter, Runner
 
 MOST_EMPTY = 1024  # shards, where a batch has fewer samples
 

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
+from tinygraph.base import whole
 from tinygraph.distributed.joined import world
 from tinygraph.distributed.tree_sum import share
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Parameter, Shape
 
 
 def owner_of(index: int, total: int, ranks: int | None = None) -> int:

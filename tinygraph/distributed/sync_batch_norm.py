@@ -14,14 +14,10 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, TypeVar
 
-from tinygraph.base.errors import DeviceError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DeviceError, ShapeError, frozen
 from tinygraph.distributed.functions import all_reduce, rows_of_ranks
 from tinygraph.distributed.joined import world
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Spec, Tensor
 from tinygraph.nn.batch_norm import BatchNorm
 from tinygraph.nn.module import Module
 

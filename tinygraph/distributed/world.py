@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.streams import flush
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 _NOTHING = nullcontext()
 

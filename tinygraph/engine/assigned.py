@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tinygraph.base.lazy import above
+from tinygraph.base import above
 from tinygraph.engine.spec import Array
 
 

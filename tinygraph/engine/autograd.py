@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, GraphError
+from tinygraph.base import ArgumentError, GraphError
 from tinygraph.base.lazy import lazy
 from tinygraph.engine.feeds import refuse_freed, upstream_of
 from tinygraph.engine.graph import run_backward

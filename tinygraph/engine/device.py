@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError, nearest
+from tinygraph.base import ArgumentError, DeviceError, nearest
 from tinygraph.engine.spec import Array, Shape
 
 COPIED = "copied an array from the host"  # why the host has waited

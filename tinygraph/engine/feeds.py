@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError, GraphError, ShapeError, nearest
-from tinygraph.base.incoming import unmasked
-from tinygraph.base.lazy import above
+from tinygraph.base import DtypeError, GraphError, ShapeError, above, nearest, unmasked
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 from tinygraph.engine.tensor import Tensor

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
-from tinygraph.base.lazy import above
+from tinygraph.base import GraphError, above
 from tinygraph.engine.device import Device
 from tinygraph.engine.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of, weighted
 from tinygraph.engine.hooks import through_hooks

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.base.errors import GraphError, ShapeError
-from tinygraph.base.lazy import above
+from tinygraph.base import GraphError, ShapeError, above
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.lazy import above
+from tinygraph.base import above
 from tinygraph.base.threads import workers
 from tinygraph.engine.device import CPU, Device
 from tinygraph.engine.random import Words, default_generator, first_word, uniform

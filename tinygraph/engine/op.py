@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.base import DeviceError, GraphError
 from tinygraph.base.frozen import complete
 from tinygraph.base.lazy import lazy
 from tinygraph.engine.device import CPU, Device

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError, GraphError, ShapeError
-from tinygraph.base.lazy import above
+from tinygraph.base import DtypeError, GraphError, ShapeError, above
 from tinygraph.engine.assigned import Assigned
 from tinygraph.engine.hooks import register_hook
 from tinygraph.engine.running import here
@@ -116,7 +115,7 @@ def _new(make: str) -> Any:
 
 
 class Absent:
-    """Methods of PyTorch's that are not here; interop/absent_methods.py fills it.
+    """Methods of PyTorch's that are not here; interop/torch_names.py fills it.
 
     A `__getattr__` in their place would make every access to an attribute of a node slow.
     """

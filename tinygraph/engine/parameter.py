@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinygraph.base import above
 from tinygraph.base.incoming import as_numbers
-from tinygraph.base.lazy import above
 from tinygraph.engine.device import Device
 from tinygraph.engine.spec import Array, Shape
 from tinygraph.engine.tensor import Tensor

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
-from tinygraph.base.lazy import above
+from tinygraph.base import GraphError, above
 from tinygraph.engine.spec import Array, Spec
 
 

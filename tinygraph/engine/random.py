@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base import ArgumentError, CheckpointError
 from tinygraph.engine.device import get_device
 from tinygraph.engine.running import here
 from tinygraph.engine.spec import Array, Shape

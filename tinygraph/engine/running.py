@@ -38,7 +38,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 from tinygraph.engine.promises import backward_mistake, forward_mistake
 from tinygraph.engine.writes import Writes, refuse_read_only
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError, TinygraphError
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, TinygraphError
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]

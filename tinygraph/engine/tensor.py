@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
+from tinygraph.base import ShapeError, above
 from tinygraph.base.incoming import of_class
-from tinygraph.base.lazy import above
 from tinygraph.engine.device import CPU, Device, get_device
 from tinygraph.engine.operators import Operators
 from tinygraph.engine.running import here

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 
 
 class Writes:

@@ -23,12 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, CheckpointError, unmasked
 from tinygraph.base.disk import open_regular
-from tinygraph.base.errors import ArgumentError, CheckpointError
-from tinygraph.base.incoming import unmasked
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.files.sealed import load_arrays, save_arrays, unnameable, unwritable
 
 _TAG = "$"  # the key of what stands for something that JSON has not

@@ -21,14 +21,13 @@ from typing import Any, NoReturn
 import numpy as np
 import safetensors.numpy
 
+from tinygraph.base import ArgumentError, CheckpointError, unmasked
 from tinygraph.base.disk import followed, open_regular, reason, write_atomically
 from tinygraph.base.disk import writing as writing
-from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.base.free_memory import SMALL, too_large
-from tinygraph.base.incoming import unmasked
 from tinygraph.base.json_text import to_json
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 _BLANK = b"0" * 64
 _MOST_HEADER = 100_000_000  # bytes; safetensors reads no longer ones

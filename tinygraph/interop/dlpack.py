@@ -17,17 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import (
-    ArgumentError,
-    DtypeError,
-    ExchangeError,
-    ProtocolError,
-    TinygraphError,
-)
+from tinygraph.base import ArgumentError, DtypeError, ExchangeError, ProtocolError, TinygraphError
 from tinygraph.base.incoming import unmasked
-from tinygraph.engine.device import CPU, Device, get_device
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.engine import CPU, Device, Tensor, get_device, here, leaf
 
 _HOST = (1, 0)  # kDLCPU, and the number of the only one
 _OF_THE_HOST = (1, 3, 11)  # kDLCPU; kDLCUDAHost and kDLROCMHost, which is pinned memory

@@ -22,12 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import explain, install
 from tinygraph.base.disk import OwnPath, real_folder
-from tinygraph.base.errors import explain, install
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Parameter, Tensor, topological_order
 from tinygraph.files.sealed import writing
 from tinygraph.show.figures import MissingLibraryError
 from tinygraph.show.modules import homes

@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tinygraph.base.errors import DtypeError, GraphError
-from tinygraph.base.lazy import above
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import DtypeError, GraphError, above
+from tinygraph.engine import Tensor, here
 
 # What has no gradient: shapes, comparisons, counts, places; and what writes the numbers down.
 _WITHOUT_GRADIENT = """
@@ -92,12 +90,12 @@ _ON_THE_HOST = "x.numpy() is the array"
 def _instead(name: str, method: str) -> str:
     """The function of this package of that name, or what is written in its place."""
     import tinygraph
-    from tinygraph.interop.torch_names import NUMPY
+    from tinygraph.interop.torch_names import rows
 
     if method == "__call__":
         if name in tinygraph.__all__:
             return f"tg.{name}"
-        if found := NUMPY.get(f"numpy.{name}"):
+        if found := rows("numpy").get(f"numpy.{name}"):
             return found
     return _ON_THE_HOST
 

@@ -24,15 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, ShapeError, explain, install
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, ShapeError, explain, install, number, unmasked, whole
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.engine.device import Device
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.engine import Array, Device, Tensor, as_tensor, default_generator, no_grad
 from tinygraph.nn import Flatten, Linear, Module, ReLU, Sequential
 from tinygraph.ops.losses.cross_entropy import cross_entropy
 from tinygraph.ops.losses.mse_loss import mse_loss

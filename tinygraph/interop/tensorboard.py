@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
+from tinygraph.base import whole
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.interop.event_file import EventFile, require_library
 from tinygraph.show.filters import filter_pixels
 from tinygraph.show.labels import checked_pair, in_turn

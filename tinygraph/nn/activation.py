@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import InitVar
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import number, whole
+from tinygraph.engine import Operand, Parameter, Tensor
 from tinygraph.nn.module import Module
+from tinygraph.nn.settings import Function, layer, setting
 from tinygraph.ops.common.spelling import spelled
 from tinygraph.ops.elementwise.elu import celu, elu, selu
 from tinygraph.ops.elementwise.gelu import gelu
 from tinygraph.ops.elementwise.glu import glu
-from tinygraph.ops.elementwise.hard_activations import (
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    relu6,
-)
+from tinygraph.ops.elementwise.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
 from tinygraph.ops.elementwise.leaky_relu import leaky_relu
 from tinygraph.ops.elementwise.prelu import prelu
 from tinygraph.ops.elementwise.relu import relu
 from tinygraph.ops.elementwise.sigmoid import sigmoid
-from tinygraph.ops.elementwise.smooth_activations import (
-    logsigmoid,
-    mish,
-    silu,
-    softsign,
-)
+from tinygraph.ops.elementwise.smooth_activations import logsigmoid, mish, silu, softsign
 from tinygraph.ops.elementwise.softplus import softplus
 from tinygraph.ops.elementwise.tanh import tanh
 from tinygraph.ops.reductions.softmax import log_softmax, softmax
@@ -43,46 +34,33 @@ class Identity(Module):
         return x
 
 
-class Function(Module):
-    """A function of one array, whose further arguments are the settings of the layer."""
-
-    function: ClassVar[Callable[..., Tensor]]
-
-    def forward(self, x: Operand) -> Tensor:
-        return type(self).function(x, *[getattr(self, name) for name in self._settings])
-
-
+@layer()
 class InPlace(Function):
-    def __init__(self, inplace: bool = False) -> None:
-        pass
+    inplace: InitVar[bool] = False
 
 
+@layer(relu)
 class ReLU(InPlace):
     """Rectified linear unit: see `tg.relu`.  `inplace` is taken, and changes nothing."""
 
-    function = staticmethod(relu)
 
-
+@layer(relu6)
 class ReLU6(InPlace):
     """Rectified linear unit that stops at 6: see `tg.relu6`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(relu6)
 
-
+@layer(leaky_relu)
 class LeakyReLU(Function):
     """Rectified linear unit with a slope below 0: see `tg.leaky_relu`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(leaky_relu)
-    _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
-
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
+    negative_slope: float = 0.01
+    inplace: InitVar[bool] = False
 
 
 class PReLU(Module):
@@ -115,38 +93,34 @@ class PReLU(Module):
         return prelu(x, self.weight)
 
 
+@layer(elu)
 class ELU(Function):
     """Exponential linear unit: see `tg.elu`.  `inplace` is taken, and changes nothing."""
 
-    function = staticmethod(elu)
-    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        self.alpha = number("ELU", "alpha", alpha)
+    alpha: float = 1.0
+    inplace: InitVar[bool] = False
 
 
+@layer(selu)
 class SELU(InPlace):
     """ELU by which layers keep mean 0 and variance 1: see `tg.selu`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(selu)
 
-
+@layer(celu)
 class CELU(Function):
     """Exponential linear unit without a kink: see `tg.celu`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(celu)
-    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        self.alpha = number("CELU", "alpha", alpha, above=0)
+    alpha: float = setting(default=1.0, above=0)
+    inplace: InitVar[bool] = False
 
 
+@layer(gelu)
 class GELU(Function):
     """Gaussian error linear unit: see `tg.gelu`.
 
@@ -155,31 +129,26 @@ class GELU(Function):
     approximate : {"none", "tanh"}
     """
 
-    function = staticmethod(gelu)
-    _settings: ClassVar[tuple[str, ...]] = ("approximate",)
-
-    def __init__(self, approximate: str = "none") -> None:
-        self.approximate = one_of("GELU", "approximate", approximate, ("none", "tanh"))
+    approximate: str = setting(default="none", words=("none", "tanh"))
 
 
+@layer(silu)
 class SiLU(InPlace):
     """Sigmoid linear unit, also called swish: see `tg.silu`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(silu)
 
-
+@layer(mish)
 class Mish(InPlace):
     """x times the hyperbolic tangent of its softplus: see `tg.mish`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(mish)
 
-
+@layer(softplus)
 class Softplus(Function):
     """A ReLU without a kink: see `tg.softplus`.
 
@@ -191,38 +160,31 @@ class Softplus(Function):
         Where beta * x is above it, the output is x.
     """
 
-    function = staticmethod(softplus)
-    _settings: ClassVar[tuple[str, ...]] = ("beta", "threshold")
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        self.beta = number("Softplus", "beta", beta, above=0)
-        self.threshold = number("Softplus", "threshold", threshold, 0)
+    beta: float = setting(default=1.0, above=0)
+    threshold: float = setting(default=20.0, least=0)
 
 
+@layer(softsign)
 class Softsign(Function):
     """x over 1 + its absolute value: see `tg.softsign`."""
 
-    function = staticmethod(softsign)
 
-
+@layer(sigmoid)
 class Sigmoid(Function):
     """Logistic function: see `tg.sigmoid`."""
 
-    function = staticmethod(sigmoid)
 
-
+@layer(logsigmoid)
 class LogSigmoid(Function):
     """Logarithm of the logistic function: see `tg.logsigmoid`."""
 
-    function = staticmethod(logsigmoid)
 
-
+@layer(tanh)
 class Tanh(Function):
     """Hyperbolic tangent: see `tg.tanh`."""
 
-    function = staticmethod(tanh)
 
-
+@layer(hardtanh)
 class Hardtanh(Function):
     """x brought into an interval: see `tg.hardtanh`.
 
@@ -234,38 +196,37 @@ class Hardtanh(Function):
         Changes nothing.
     """
 
-    function = staticmethod(hardtanh)
-    _settings: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
-
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        self.min_val = number("Hardtanh", "min_val", min_val)
-        self.max_val = number("Hardtanh", "max_val", max_val, above=self.min_val)
+    min_val: float = -1.0
+    max_val: float = setting(default=1.0, above="min_val")
+    inplace: InitVar[bool] = False
 
 
+@layer(hardsigmoid)
 class Hardsigmoid(InPlace):
     """Sigmoid of three straight pieces: see `tg.hardsigmoid`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(hardsigmoid)
 
-
+@layer(hardswish)
 class Hardswish(InPlace):
     """SiLU with a gate of straight pieces: see `tg.hardswish`.
 
     `inplace` is taken, and changes nothing.
     """
 
-    function = staticmethod(hardswish)
 
-
-class AlongAxis(Function):
+class AlongAxis(Module):
+    function: ClassVar[Callable[..., Tensor]]
     _settings: ClassVar[tuple[str, ...]] = ("axis",)
 
     @spelled  # as `dim` too
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
+
+    def forward(self, x: Operand) -> Tensor:
+        return type(self).function(x, self.axis)
 
 
 class Softmax(AlongAxis):

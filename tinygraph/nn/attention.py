@@ -11,19 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError, number, whole
+from tinygraph.engine import Operand, Parameter, Tensor, as_tensor
 from tinygraph.nn.init import xavier_uniform_, zeros_
 from tinygraph.nn.inputs import as_inputs
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.ops.elementwise.where import where
-from tinygraph.ops.products.attention import (
-    attention_and_weights,
-    scaled_dot_product_attention,
-)
+from tinygraph.ops.products.attention import attention_and_weights, scaled_dot_product_attention
 from tinygraph.ops.products.linear import linear
 from tinygraph.ops.reductions.mean import mean
 from tinygraph.ops.shaping.reshape import reshape

@@ -8,13 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.lazy import above
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ShapeError, above, number, whole
+from tinygraph.engine import Buffer, Operand, Parameter, Tensor, eager_memory, here
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module

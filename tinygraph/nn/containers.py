@@ -7,10 +7,8 @@ from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError, nearest
-from tinygraph.engine.device import CPU
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError, nearest
+from tinygraph.engine import CPU, Operand, Parameter, Tensor, as_tensor
 from tinygraph.nn.inputs import as_input, device_of_leaves
 from tinygraph.nn.module import Module
 

@@ -7,16 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import one_of, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Pair, Shape, integers
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ArgumentError, ShapeError, one_of, whole
+from tinygraph.engine import Operand, Pair, Parameter, Shape, Tensor, integers
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
-from tinygraph.ops.common.arguments import padding_2d, pair
+from tinygraph.ops.common import padding_2d, pair
 from tinygraph.ops.shaping.pad import pad
 from tinygraph.ops.windows.conv2d import conv1d, conv2d
 from tinygraph.ops.windows.conv_transpose2d import conv_transpose1d, conv_transpose2d

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.spec import Pair, Shape
+from tinygraph.base import ShapeError
+from tinygraph.engine import Pair, Shape
 from tinygraph.ops.windows.sliding import windows
 
 

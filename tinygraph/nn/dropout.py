@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tinygraph.base.checks import number
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import number
+from tinygraph.engine import Operand, Tensor
 from tinygraph.nn.module import Module
 from tinygraph.ops.elementwise.dropout import dropout
 

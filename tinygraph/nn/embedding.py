@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import whole
+from tinygraph.engine import Operand, Parameter, Tensor
 from tinygraph.nn.init import normal_
 from tinygraph.nn.module import Module
 from tinygraph.ops.shaping.embedding import embedding

@@ -1,7 +1,7 @@
 """One line for each name of nn; it is loaded when it is first used, as those of ops/exports.py."""
 
-from tinygraph.engine.parameter import Buffer as Buffer
-from tinygraph.engine.parameter import Parameter as Parameter
+from tinygraph.engine import Buffer as Buffer
+from tinygraph.engine import Parameter as Parameter
 from tinygraph.nn.activation import CELU as CELU
 from tinygraph.nn.activation import ELU as ELU
 from tinygraph.nn.activation import GELU as GELU

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tinygraph.ops as ops
-from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.base import ArgumentError, ShapeError
 from tinygraph.base.lazy import lazy
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine import Operand, Tensor, as_tensor
 
 if TYPE_CHECKING:
     from tinygraph.ops import *  # noqa: F403

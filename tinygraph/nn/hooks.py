@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
+from tinygraph.engine import Array, here
 from tinygraph.engine.hooks import register_hook
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
 
 
 def hooked(module: Any) -> bool:

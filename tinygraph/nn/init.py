@@ -19,14 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, DeviceError, DtypeError, ShapeError, unmasked
 from tinygraph.base.checks import number, one_of
-from tinygraph.base.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 from tinygraph.base.free_memory import too_large
-from tinygraph.base.incoming import unmasked
 from tinygraph.base.lazy import lazy
-from tinygraph.engine.random import Generator, default_generator, uniform
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Generator, Tensor, default_generator, uniform
 from tinygraph.engine.writes import refuse_read_only
 
 T = TypeVar("T", bound=Tensor)

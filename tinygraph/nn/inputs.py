@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine import CPU, Buffer, Device, Operand, Parameter, Tensor, as_tensor
 
 
 def as_inputs(module: Any, *given: Operand) -> list[Tensor]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import whole
+from tinygraph.engine import Parameter, Tensor
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.products.linear import linear

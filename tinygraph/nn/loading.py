@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import CheckpointError, nearest
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.parameter import Kept
-from tinygraph.engine.spec import Array
+from tinygraph.base import CheckpointError, nearest, unmasked
+from tinygraph.engine import Array, Kept
 
 
 class IncompatibleKeys(NamedTuple):

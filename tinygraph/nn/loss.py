@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from tinygraph.base.checks import number, one_of
-from tinygraph.engine.parameter import Buffer
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.nn.module import Module
+from tinygraph.engine import Operand, Tensor
+from tinygraph.nn.settings import Settings, layer, setting
 from tinygraph.ops.losses.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.losses.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
 from tinygraph.ops.losses.cross_entropy import cross_entropy
@@ -20,37 +16,23 @@ from tinygraph.ops.losses.mse_loss import mse_loss
 from tinygraph.ops.losses.nll_loss import nll_loss
 
 
-class Loss(Module):
-    """What all losses share: how the losses of single elements become one number.
-
-    Parameters
-    ----------
-    reduction : {"mean", "sum", "none"}
-    """
-
-    _settings: ClassVar[tuple[str, ...]] = ("reduction",)
-    _reductions: ClassVar[tuple[str, ...]] = REDUCTIONS
-
-    def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = one_of(type(self).__name__, "reduction", reduction, self._reductions)
-
-
-class Weighted(Loss):
-    """A loss whose classes or elements may count for more or less.
+class Loss(Settings):
+    """What all losses share: two inputs, and how the losses of single elements become one number.
 
     Parameters
     ----------
     weight : array_like, optional
-        A buffer then: it moves with the module, and stands in its state dict.
+        Where classes or elements may count for more or less: a buffer then.  It moves with the
+        module, and stands in its state dict.
     reduction : {"mean", "sum", "none"}
     """
 
-    def __init__(self, weight: Operand | None = None, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.weight = None if weight is None else Buffer(as_tensor(weight).numpy())
+    def forward(self, input: Operand, target: Operand) -> Tensor:
+        return self.of(input, target)
 
 
-class CrossEntropyLoss(Weighted):
+@layer(cross_entropy)
+class CrossEntropyLoss(Loss):
     """Cross-entropy between the softmax of logits and labels: see `tg.cross_entropy`.
 
     Parameters
@@ -70,26 +52,14 @@ class CrossEntropyLoss(Weighted):
     0.6931
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": -100, "label_smoothing": 0.0}
-
-    def __init__(
-        self,
-        weight: Operand | None = None,
-        ignore_index: int | None = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, reduction)
-        self.ignore_index = ignore_index
-        smoothing = number("CrossEntropyLoss", "label_smoothing", label_smoothing, 0, 1)
-        self.label_smoothing = smoothing
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        settings = self.weight, self.ignore_index, self.reduction, self.label_smoothing
-        return cross_entropy(input, target, *settings)
+    weight: Operand | None = None
+    ignore_index: int | None = setting(default=-100, rare=True)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
+    label_smoothing: float = setting(default=0.0, rare=True, least=0, most=1)
 
 
-class NLLLoss(Weighted):
+@layer(nll_loss)
+class NLLLoss(Loss):
     """Negative log-likelihood of labels, after `LogSoftmax`: see `tg.nll_loss`.
 
     Parameters
@@ -107,30 +77,21 @@ class NLLLoss(Weighted):
     2.5
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": -100}
-
-    def __init__(
-        self,
-        weight: Operand | None = None,
-        ignore_index: int | None = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        settings = self.weight, self.ignore_index, self.reduction
-        return nll_loss(input, target, *settings)
+    weight: Operand | None = None
+    ignore_index: int | None = setting(default=-100, rare=True)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
 
 
-class BCELoss(Weighted):
+@layer(binary_cross_entropy)
+class BCELoss(Loss):
     """Cross-entropy between probabilities and labels 0 or 1: see `tg.binary_cross_entropy`."""
 
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return binary_cross_entropy(input, target, self.weight, self.reduction)
+    weight: Operand | None = None
+    reduction: str = setting(default="mean", words=REDUCTIONS)
 
 
-class BCEWithLogitsLoss(Weighted):
+@layer(binary_cross_entropy_with_logits)
+class BCEWithLogitsLoss(Loss):
     """The same of the sigmoid of logits: see `tg.binary_cross_entropy_with_logits`.
 
     Parameters
@@ -142,27 +103,19 @@ class BCEWithLogitsLoss(Weighted):
         Factors of the part of a yes; a buffer.
     """
 
-    def __init__(
-        self,
-        weight: Operand | None = None,
-        reduction: str = "mean",
-        pos_weight: Operand | None = None,
-    ) -> None:
-        super().__init__(weight, reduction)
-        self.pos_weight = None if pos_weight is None else Buffer(as_tensor(pos_weight).numpy())
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        settings = self.weight, self.reduction, self.pos_weight
-        return binary_cross_entropy_with_logits(input, target, *settings)
+    weight: Operand | None = None
+    reduction: str = setting(default="mean", words=REDUCTIONS)
+    pos_weight: Operand | None = None
 
 
+@layer(mse_loss)
 class MSELoss(Loss):
     """Mean squared error: see `tg.mse_loss`."""
 
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return mse_loss(input, target, self.reduction)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
 
 
+@layer(half_squared_error)
 class HalfSquaredError(Loss):
     """Half the sum of squared errors, whose derivative is the error: see `tg.half_squared_error`.
 
@@ -177,20 +130,17 @@ class HalfSquaredError(Loss):
     4.5
     """
 
-    def __init__(self, reduction: str = "sum") -> None:
-        super().__init__(reduction)
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return half_squared_error(input, target, self.reduction)
+    reduction: str = setting(default="sum", words=REDUCTIONS)
 
 
+@layer(l1_loss)
 class L1Loss(Loss):
     """Mean absolute error: see `tg.l1_loss`."""
 
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return l1_loss(input, target, self.reduction)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
 
 
+@layer(huber_loss)
 class HuberLoss(Loss):
     """Squared for small errors, absolute for large ones: see `tg.huber_loss`.
 
@@ -201,16 +151,11 @@ class HuberLoss(Loss):
         Where one becomes the other, above 0.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("reduction", "delta")
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction)
-        self.delta = number("HuberLoss", "delta", delta, above=0)
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return huber_loss(input, target, self.reduction, self.delta)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
+    delta: float = setting(default=1.0, above=0)
 
 
+@layer(smooth_l1_loss)
 class SmoothL1Loss(Loss):
     """Absolute error with a parabola around 0: see `tg.smooth_l1_loss`.
 
@@ -221,16 +166,11 @@ class SmoothL1Loss(Loss):
         Where one becomes the other, at least 0.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("reduction", "beta")
-
-    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(reduction)
-        self.beta = number("SmoothL1Loss", "beta", beta, 0)
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return smooth_l1_loss(input, target, self.reduction, self.beta)
+    reduction: str = setting(default="mean", words=REDUCTIONS)
+    beta: float = setting(default=1.0, least=0)
 
 
+@layer(kl_div)
 class KLDivLoss(Loss):
     """Divergence of log-probabilities from probabilities: see `tg.kl_div`.
 
@@ -241,12 +181,5 @@ class KLDivLoss(Loss):
         Whether the second input holds logarithms too.
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("reduction", "log_target")
-    _reductions: ClassVar[tuple[str, ...]] = ("batchmean", *REDUCTIONS)
-
-    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(reduction)
-        self.log_target = bool(log_target)
-
-    def forward(self, input: Operand, target: Operand) -> Tensor:
-        return kl_div(input, target, self.reduction, self.log_target)
+    reduction: str = setting(default="mean", words=("batchmean", *REDUCTIONS))
+    log_target: bool = False

@@ -19,15 +19,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.wrapping import around
-from tinygraph.engine.device import get_device
+from tinygraph.engine import Array, Buffer, Parameter, Shape, Tensor, Writes, get_device, here
 from tinygraph.engine.hooks import Handle
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Tensor
-from tinygraph.engine.writes import Writes
 from tinygraph.nn.hooks import call_with_hooks
 from tinygraph.nn.loading import IncompatibleKeys, fitting
 from tinygraph.nn.summary import summarize

@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ArgumentError, ShapeError, number, whole
+from tinygraph.engine import Operand, Parameter, Tensor
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module
 from tinygraph.ops.normalization.group_norm import group_norm, instance_norm

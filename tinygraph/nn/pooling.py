@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.spec import Pair
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Operand, Pair, Tensor, as_tensor
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
-from tinygraph.ops.common.arguments import padding_2d, pair
+from tinygraph.nn.settings import Function, layer, setting
+from tinygraph.ops.common import padding_2d, pair
 from tinygraph.ops.windows.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
 from tinygraph.ops.windows.avg_pool2d import avg_pool1d, avg_pool2d
 from tinygraph.ops.windows.global_avg_pool2d import global_avg_pool2d
@@ -157,14 +158,13 @@ class AvgPool2d(Pool2d):
         )
 
 
-class GlobalAvgPool2d(Module):
+@layer(global_avg_pool2d)
+class GlobalAvgPool2d(Function):
     """The mean over each image, (N, C, H, W) to (N, C, 1, 1): see `tg.global_avg_pool2d`."""
 
-    def forward(self, x: Operand) -> Tensor:
-        return global_avg_pool2d(x)
 
-
-class AdaptiveAvgPool2d(Module):
+@layer(adaptive_avg_pool2d)
+class AdaptiveAvgPool2d(Function):
     """Images of any size to (N, C, *output_size): see `tg.adaptive_avg_pool2d`.
 
     Parameters
@@ -179,28 +179,18 @@ class AdaptiveAvgPool2d(Module):
     (2, 8, 7, 1)
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
-
-    def __init__(self, output_size: int | tuple[int | None, int | None] | None) -> None:
-        self.output_size = output_size
-
-    def forward(self, x: Operand) -> Tensor:
-        return adaptive_avg_pool2d(x, self.output_size)
+    output_size: int | tuple[int | None, int | None] | None
 
 
-class AdaptiveAvgPool1d(Module):
+@layer(adaptive_avg_pool1d)
+class AdaptiveAvgPool1d(Function):
     """Sequences of any length to (N, C, output_size): see `tg.adaptive_avg_pool1d`."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
-
-    def __init__(self, output_size: int) -> None:
-        self.output_size = output_size
-
-    def forward(self, x: Operand) -> Tensor:
-        return adaptive_avg_pool1d(x, self.output_size)
+    output_size: int
 
 
-class MaxPool1d(Module):
+@layer(max_pool1d)
+class MaxPool1d(Function):
     """The maximum of each window of sequences (N, C, L): see `tg.max_pool1d`.
 
     Examples
@@ -210,51 +200,30 @@ class MaxPool1d(Module):
     (1, 8, 13)
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
-    _unusual: ClassVar[dict[str, Any]] = {"dilation": 1, "ceil_mode": False}
+    kernel_size: int
+    stride: int | None = None
+    padding: int | str = 0
+    dilation: int = setting(default=1, rare=True)
+    return_indices: InitVar[bool] = False
+    ceil_mode: bool = setting(default=False, rare=True)
 
-    def __init__(
-        self,
-        kernel_size: int,
-        stride: int | None = None,
-        padding: int | str = 0,
-        dilation: int = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.ceil_mode = bool(ceil_mode)
+    def __post_init__(self, return_indices: bool) -> None:
+        super().__post_init__()
+        self.stride = self.kernel_size if self.stride is None else self.stride
         if return_indices:
             raise ArgumentError("MaxPool1d", "return_indices", "False", return_indices)
 
-    def forward(self, x: Operand) -> Tensor:
-        slides = self.kernel_size, self.stride, self.padding, self.dilation
-        return max_pool1d(x, *slides, self.ceil_mode)
 
-
-class AvgPool1d(Module):
+@layer(avg_pool1d)
+class AvgPool1d(Function):
     """The mean of each window of sequences (N, C, L): see `tg.avg_pool1d`."""
 
-    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
-    _unusual: ClassVar[dict[str, Any]] = {"ceil_mode": False, "count_include_pad": True}
+    kernel_size: int
+    stride: int | None = None
+    padding: int | str = 0
+    ceil_mode: bool = setting(default=False, rare=True)
+    count_include_pad: bool = setting(default=True, rare=True)
 
-    def __init__(
-        self,
-        kernel_size: int,
-        stride: int | None = None,
-        padding: int | str = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = bool(ceil_mode)
-        self.count_include_pad = bool(count_include_pad)
-
-    def forward(self, x: Operand) -> Tensor:
-        slides = self.kernel_size, self.stride, self.padding
-        return avg_pool1d(x, *slides, self.ceil_mode, self.count_include_pad)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.stride = self.kernel_size if self.stride is None else self.stride

@@ -16,10 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
+from tinygraph.base import ArgumentError, ShapeError, number, one_of, whole
+from tinygraph.engine import Operand, Parameter, Tensor, as_tensor, leaf
 from tinygraph.nn.init import uniform_
 from tinygraph.nn.inputs import as_input
 from tinygraph.nn.module import Module

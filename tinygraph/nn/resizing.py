@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import integers
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Tensor, as_tensor, integers
 from tinygraph.nn.module import Module
+from tinygraph.nn.settings import Function, layer
 from tinygraph.ops.shaping.pad import pad
 from tinygraph.ops.windows.interpolate import interpolate
 
 
-class Upsample(Module):
+@layer(interpolate)
+class Upsample(Function):
     """Images (N, C, H, W), or sequences (N, C, L), of another size: see `tg.interpolate`.
 
     Parameters
@@ -32,31 +33,11 @@ class Upsample(Module):
     (1, 8, 28, 28)
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {
-        "size": None,
-        "scale_factor": None,
-        "mode": "",
-        "align_corners": None,
-        "recompute_scale_factor": None,
-    }
-
-    def __init__(
-        self,
-        size: int | tuple[int, ...] | None = None,
-        scale_factor: float | tuple[float, ...] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
-        self.size = size
-        self.scale_factor = scale_factor
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
-
-    def forward(self, x: Operand) -> Tensor:
-        settings = self.mode, self.align_corners, self.recompute_scale_factor
-        return interpolate(x, self.size, self.scale_factor, *settings)
+    size: int | tuple[int, ...] | None = None
+    scale_factor: float | tuple[float, ...] | None = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
 
 class UpsamplingNearest2d(Upsample):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import Shape
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Shape, Tensor, as_tensor
 from tinygraph.nn.module import Module
+from tinygraph.nn.settings import Function, layer
 from tinygraph.ops.shaping.reshape import as_shape, flatten, reshape
 
 
-class Flatten(Module):
+@layer(flatten)
+class Flatten(Function):
     """Several axes as one, by default all but the batch axis: see `tg.flatten`.
 
     Parameters
@@ -27,14 +28,8 @@ class Flatten(Module):
     (5, 24)
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("start_dim", "end_dim")
-
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        self.start_dim = start_dim
-        self.end_dim = end_dim
-
-    def forward(self, x: Operand) -> Tensor:
-        return flatten(x, self.start_dim, self.end_dim)
+    start_dim: int = 1
+    end_dim: int = -1
 
 
 class Unflatten(Module):

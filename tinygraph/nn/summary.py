@@ -13,12 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base import ArgumentError, TinygraphError
 from tinygraph.base.text_table import aligned
-from tinygraph.engine.parameter import Kept, Parameter
-from tinygraph.engine.running import Runner, no_grad
-from tinygraph.engine.spec import Shape
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Kept, Parameter, Runner, Shape, Tensor, no_grad
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
 

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import one_of, whole
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import one_of, whole
+from tinygraph.engine import Operand, Tensor
 from tinygraph.nn.attention import MultiheadAttention
 from tinygraph.nn.containers import ModuleList
 from tinygraph.nn.dropout import Dropout

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tinygraph.base.errors import ArgumentError, nearest
-from tinygraph.engine.parameter import Buffer, Kept, Parameter
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, nearest
+from tinygraph.engine import Buffer, Kept, Parameter, Tensor
 
 M = TypeVar("M", bound="Tree")
 T = TypeVar("T", bound=Tensor)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tinygraph.base.errors import ShapeError
+from tinygraph.base import ShapeError
 from tinygraph.base.lazy import lazy
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine import Operand, Tensor, as_tensor
 from tinygraph.ops.shaping.concatenate import concatenate
 from tinygraph.ops.shaping.reshape import reshape
 from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value

@@ -5,8 +5,8 @@ lies: its file is loaded when it is first used (ops/__init__.py).  Tensor has as
 operators.py declares by these names.
 """
 
-from tinygraph.ops.common.cast import astype as astype
-from tinygraph.ops.common.cast import clone as clone
+from tinygraph.ops.common import astype as astype
+from tinygraph.ops.common import clone as clone
 from tinygraph.ops.elementwise.arithmetic import add as add
 from tinygraph.ops.elementwise.arithmetic import div as div
 from tinygraph.ops.elementwise.arithmetic import maximum as maximum

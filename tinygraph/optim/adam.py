@@ -17,8 +17,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Parameter
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.options import Options, hyper_parameters

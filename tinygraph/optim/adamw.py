@@ -11,8 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Parameter
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
 from tinygraph.optim.options import Options

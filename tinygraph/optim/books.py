@@ -13,11 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError, CheckpointError, nearest, number, unmasked
+from tinygraph.engine import Array, Parameter
 from tinygraph.optim.members import Group, plain, read_groups
 
 

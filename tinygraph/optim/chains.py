@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base import ArgumentError, CheckpointError, whole
 from tinygraph.optim.decays import LinearLR
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.schedules import ReduceLROnPlateau, Schedule

@@ -14,16 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.reading.source import kernel_file
-from tinygraph.engine.device import Device
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
-from tinygraph.ops.common.launch import THREADS
-from tinygraph.ops.common.totals import sum_over
+from tinygraph.engine import Array, Device, Tensor, here
+from tinygraph.ops.common import THREADS, sum_over
 from tinygraph.ops.leaves.copies import writable
 from tinygraph.optim.members import tensors
 from tinygraph.optim.parts import blocks_of, by_launches, launch

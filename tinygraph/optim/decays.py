@@ -16,8 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number, whole
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.schedules import Schedule
 

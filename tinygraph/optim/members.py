@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, nearest
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, nearest
+from tinygraph.engine import Parameter, Tensor
 
 Group = dict[str, Any]
 Pairs = list[tuple["str | None", Parameter]]

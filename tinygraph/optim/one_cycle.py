@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number, one_of, whole
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.schedules import Schedule
 

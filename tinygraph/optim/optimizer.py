@@ -10,8 +10,7 @@ arguments:
     changing          numbers that are others at every step, such as the learning rate
     kernel_arguments  the numbers of a launch
 
-The launches (for 32 parameters of a dtype at a time), the state, the count of operations for
-`tinygraph profile` are made from these here, once.
+The launches (for 32 parameters of a dtype at a time) and the state are made from these here, once.
 
 >>> import numpy as np, tinygraph as tg
 >>> class SignDescent(tg.optim.Optimizer):
@@ -35,16 +34,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError
-from tinygraph.engine.device import Device
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
-from tinygraph.engine.writes import Writes
+from tinygraph.base import ArgumentError, DeviceError
+from tinygraph.engine import Array, Device, Parameter, Writes, here
 from tinygraph.ops.leaves.copies import writable
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group, read_groups
-from tinygraph.optim.operations import counted
 from tinygraph.optim.options import negated
 from tinygraph.optim.parts import Part, by_launches, launch
 from tinygraph.optim.scratch import Scratch
@@ -312,35 +306,6 @@ class Optimizer(Books):
         for (device, _), parts in launches.items():
             for some in by_launches(parts):
                 self.update_kernels(device, some)
-
-    def operations_of_step(self) -> int | None:
-        """Those of all parameters that have a gradient; None where the class states none."""
-        names, total = iter(self.parameters), 0
-        for group in self.groups:
-            each: dict[bool, int | None] = {}  # whether a parameter has no state yet
-            for p in group["params"]:
-                state = self.state[next(names)]
-                if p.grad is None:
-                    continue
-                first = not state
-                if first not in each:
-                    each[first] = self._operations(settings_of(group), state)
-                count = each[first]
-                if count is None:
-                    return None
-                total += count * p.size
-        return total
-
-    def _operations(self, group: Group, state: dict[str, Any]) -> int | None:
-        """Those of an update of one element of a parameter in such a state."""
-
-        def update(one: Callable[[], Array]) -> None:
-            begun = {**self.start(group), **state}
-            held = {key: one() if key in self.arrays else x for key, x in begun.items()}
-            scratch = [one() for _ in range(self.scratch_arrays)]
-            self.update(one(), one(), held, scratch, self.prepare(group, Parameter(np.ones(1))))
-
-        return counted(update)
 
     def _begin(
         self, state: dict[str, Any], start: dict[str, float], value: Array, device: Device

@@ -14,10 +14,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, nearest
-from tinygraph.engine.device import Device
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError, nearest
+from tinygraph.engine import Array, Device, eager_memory
 from tinygraph.ops.elementwise.elementwise import Neg
 
 

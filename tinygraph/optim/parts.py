@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.engine.device import Device
-from tinygraph.engine.spec import Array
-from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS
+from tinygraph.engine import Array, Device
+from tinygraph.ops.common import MOST_BLOCKS, THREADS
 from tinygraph.optim.members import Group
 
 PARTS = (8, 32)  # as many as an instance of a kernel takes: PARTS of parameters.cuh

@@ -18,9 +18,8 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.base.errors import ArgumentError, CheckpointError
-from tinygraph.engine.running import here
+from tinygraph.base import ArgumentError, CheckpointError, number, one_of, whole
+from tinygraph.engine import here
 from tinygraph.optim.optimizer import Optimizer
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Parameter
 
 
 class Scratch:

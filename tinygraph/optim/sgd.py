@@ -13,10 +13,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.device import Device
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Device, Parameter
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.options import Options, hyper_parameters

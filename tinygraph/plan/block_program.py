@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Memory
 
 BY_ARRAYS = (np.maximum, np.minimum)  # take a number at half the speed of an array
 CACHE_BYTES = 4 << 20  # of all blocks of a program together: a share of the last-level cache

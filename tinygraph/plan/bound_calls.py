@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.plan.buffers import KeptMemory, owner
 
 BoundCall = partial[Any]

@@ -15,15 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 from tinygraph.base.threads import workers
 from tinygraph.cuda.devices import EMULATOR
 from tinygraph.cuda.launch import is_cupy
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import CPU, Array, Device, Memory, Shape, here
 from tinygraph.engine.random import Words, default_generator, first_word, uniform
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Shape
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
 PASSING_BYTES = 1 << 20  # of an array of the first run that is worth a mapping of its own

@@ -32,14 +32,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, GraphError
-from tinygraph.base.lazy import above
+from tinygraph.base import ArgumentError, GraphError, above
 from tinygraph.cuda.graph_memory import GraphMemory
 from tinygraph.cuda.pinned import Pinned
-from tinygraph.engine.device import COPIED, Device, get_device
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Device, Runner, default_generator, get_device
+from tinygraph.engine.device import COPIED
 
 Numbers = Callable[[], tuple[float, ...]]
 

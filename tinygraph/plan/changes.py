@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Op, Tensor
 from tinygraph.plan.tracing import Backward, Deed, Trace
 
 WAY_OUT = "Way out: pass what it depends on as an argument, numbers as arrays"

@@ -11,11 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tinygraph.base.errors import GraphError
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Spec
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import GraphError
+from tinygraph.engine import CPU, Device, Op, Spec, Tensor
 
 
 @dataclass(frozen=True)

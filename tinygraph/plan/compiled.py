@@ -14,12 +14,8 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
-from tinygraph.base.checks import one_of, whole
-from tinygraph.base.errors import ArgumentError, PlanWarning
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Spec
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, PlanWarning, one_of, whole
+from tinygraph.engine import CPU, Device, Spec, Tensor, here
 from tinygraph.plan.changes import Account
 from tinygraph.plan.fast import NoNumba
 from tinygraph.plan.readings import Readings, Unrepeatable

@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Gradients, Memory, Op, Shape, Spec
 from tinygraph.plan.block_program import BlockProgram, Value, Writer
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_tape import Tape, is_costly, tape_of

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Op
 from tinygraph.ops.elementwise.arithmetic import Arithmetic
 from tinygraph.ops.elementwise.unary import Unary
 from tinygraph.plan.block_program import Value, Writer

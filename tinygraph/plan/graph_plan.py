@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tinygraph.base.errors import GraphError
-from tinygraph.engine.device import Device
+from tinygraph.base import GraphError
+from tinygraph.engine import Array, Device, Graph, Tensor
 from tinygraph.engine.feeds import fed
-from tinygraph.engine.graph import Graph
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan

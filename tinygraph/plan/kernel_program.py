@@ -13,10 +13,7 @@ from collections import Counter
 from typing import Any
 
 from tinygraph.base.precision import get_float32_matmul_precision
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Memory, Op, Shape, here
 from tinygraph.ops.elementwise.arithmetic import Add
 from tinygraph.plan.buffers import KeptMemory, Lifetimes
 from tinygraph.plan.code import Code

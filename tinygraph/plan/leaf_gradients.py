@@ -13,10 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.engine.device import Device
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Device, eager_memory, here
 from tinygraph.ops.elementwise.arithmetic import Add
 from tinygraph.plan.buffers import Lent
 from tinygraph.plan.code import Code

@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Op, Spec, here
 from tinygraph.plan.buffers import (
     Arena,
     KeptMemory,

@@ -40,7 +40,7 @@ from weakref import ref
 
 import numpy as np
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.plan.bytecode import Chain, chains_of
 from tinygraph.plan.declared import declared, declared_of
 from tinygraph.plan.side_effects import (

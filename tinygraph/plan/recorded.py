@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tinygraph.engine.device import CPU, Device
+from tinygraph.engine import CPU, Array, Device, Spec, Tensor, here, leaf
 from tinygraph.engine.hooks import through_hooks
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor, leaf
 from tinygraph.nn.hooks import hooked
 from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of

@@ -21,9 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Op, here
 from tinygraph.plan.bound_calls import Binder
 from tinygraph.plan.buffers import KeptMemory
 from tinygraph.plan.declared import declared_of

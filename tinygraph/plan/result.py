@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.errors import GraphError
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.base import GraphError
+from tinygraph.engine import Array, Gradients, Memory, Op, Spec, Tensor, leaf
 from tinygraph.plan.runner import Plan
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.lazy import above
+from tinygraph.base import above
 from tinygraph.base.threads import cores, one_blas_thread, pool
-from tinygraph.engine.running import here, inherit
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Spec, here
+from tinygraph.engine.running import inherit
 from tinygraph.plan.buffers import Arena, Streams
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks

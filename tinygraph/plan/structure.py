@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import unmasked
+from tinygraph.engine import Tensor
 from tinygraph.plan.declared import declared_of
 from tinygraph.plan.tracing import Deed, Refused, Trace, Unread
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Spec
 from tinygraph.ops.elementwise.arithmetic import Div, Mul
 from tinygraph.ops.elementwise.elementwise import Neg
 from tinygraph.plan.code import Code, Instruction

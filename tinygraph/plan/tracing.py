@@ -14,11 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.op import Op, as_tensors
-from tinygraph.engine.running import Runner, here
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.engine import CPU, Array, Device, Op, Runner, Spec, Tensor, here, leaf
+from tinygraph.engine.op import as_tensors
 
 
 class Refused(Exception):

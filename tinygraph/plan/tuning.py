@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import CheckpointError
+from tinygraph.base import CheckpointError, whole
 from tinygraph.base.threads import cores
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Spec, default_generator
 from tinygraph.plan.code import Code
 from tinygraph.plan.runner import Plan
 from tinygraph.plan.tiles import tile_size

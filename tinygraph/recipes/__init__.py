@@ -7,7 +7,7 @@ for one with a Trainer.
 
 from __future__ import annotations
 
-from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base import ArgumentError, nearest
 from tinygraph.recipes import (
     char_gpt,
     linear_regression,

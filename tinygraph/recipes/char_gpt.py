@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import tinygraph as tg
 import tinygraph.nn.functional as F
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Tensor
 from tinygraph.recipes.settings import Count, Layers, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
 

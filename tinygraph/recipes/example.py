@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.running import Runner
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Runner, Tensor
 from tinygraph.recipes.recipe import Recipe
 
 

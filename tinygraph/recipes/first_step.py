@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from tinygraph.engine.random import default_generator
+from tinygraph.engine import default_generator
 from tinygraph.show import steps
 from tinygraph.training import RunFolder
 

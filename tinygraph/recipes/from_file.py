@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError, TinygraphError
+from tinygraph.base import ArgumentError, TinygraphError
 from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.recipes.recipe import Recipe
 

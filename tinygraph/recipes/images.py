@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import tinygraph as tg
 from tinygraph import nn, show
-from tinygraph.base.errors import ArgumentError, DatasetError, nearest
+from tinygraph.base import ArgumentError, DatasetError, nearest
 from tinygraph.data import (
     ArrayDataset,
     TransformedDataset,
@@ -21,7 +21,7 @@ from tinygraph.data import (
     random_crop,
 )
 from tinygraph.data.transforms import Transform
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import TRAIN_SHARE, Data, Folder
 from tinygraph.training import RunFolder

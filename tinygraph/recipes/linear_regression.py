@@ -30,9 +30,9 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.errors import DivergenceError
+from tinygraph.base import DivergenceError
 from tinygraph.data import ArrayDataset
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.optim import SGD, clip_grad_norm
 from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.settings import NotNegative, PlanSettings, Positive, Several

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinygraph import nn
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.engine import Operand, Tensor
 from tinygraph.recipes.settings import Count, Layers, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
 

@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Array
 
 RADIUS, ACROSS, DOWN, MARGIN = 26.0, 210.0, 104.0, 40.0
 INK, POSITIVE, NEGATIVE = "#1b1f24", "#c4512f", "#2f66c4"

@@ -30,8 +30,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table

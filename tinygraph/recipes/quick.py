@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import tinygraph as tg
-from tinygraph.base.errors import CheckpointError
+from tinygraph.base import CheckpointError
 from tinygraph.base.streams import say
 from tinygraph.data import DataLoader
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.plan import CompiledFunction
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Task

@@ -28,11 +28,11 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import show
-from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError, GraphError
+from tinygraph.base import ArgumentError, CheckpointError, DatasetError, GraphError
 from tinygraph.base.paths import as_path
 from tinygraph.data import DataLoader
 from tinygraph.distributed import finalize, init, leads, usual_shards, world
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.files.sealed import reason
 from tinygraph.optim import Optimizer, Schedule
 from tinygraph.recipes.first_step import draw_first_step

@@ -30,8 +30,8 @@ from typing import Literal
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Tensor
 from tinygraph.recipes.images import Shape3
 
 Shortcut = Literal["pad", "project"]

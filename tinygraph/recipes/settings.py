@@ -37,7 +37,7 @@ from typing import (
     is_typeddict,
 )
 
-from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base import ArgumentError, nearest
 from tinygraph.training import parse_duration
 
 DEVICES = ("cpu", "emulator", "cuda")

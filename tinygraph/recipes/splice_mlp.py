@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
-from tinygraph.base.errors import ArgumentError, CheckpointError
+from tinygraph.base import ArgumentError, CheckpointError
 from tinygraph.data import splice
 from tinygraph.distributed import from_first
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import Count, Share, TrainingSettings

@@ -24,11 +24,10 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.checks import whole
+from tinygraph.base import whole
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.distributed import Linear, owner_of
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Parameter, Tensor
 from tinygraph.optim import SGD
 from tinygraph.recipes.settings import Count, Limit, Positive, Share, fit
 from tinygraph.training import Trainer, evaluate

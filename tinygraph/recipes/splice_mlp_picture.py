@@ -16,7 +16,7 @@ import numpy as np
 from tinygraph.base.page_paths import writable
 from tinygraph.base.paths import AnyPath
 from tinygraph.data.splice import BASES
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP
 from tinygraph.show.figures import new_figure, save
 

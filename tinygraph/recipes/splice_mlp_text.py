@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, CheckpointError, nearest
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,

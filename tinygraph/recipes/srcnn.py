@@ -28,11 +28,11 @@ from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.base import ArgumentError, CheckpointError, DatasetError
 from tinygraph.base.build_cache import folder as cache_folder
-from tinygraph.base.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.base.threads import one_blas_thread
 from tinygraph.data import DataLoader
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 TO_YCBCR = (
     np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]])

@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.base.checks import one_of
+from tinygraph.base import ArgumentError, CheckpointError, one_of
 from tinygraph.base.disk import followed
-from tinygraph.base.errors import ArgumentError, CheckpointError
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.files.sealed import load_arrays, write_json
 from tinygraph.optim import SGD, Adam, Optimizer
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinygraph import nn, show
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr
 from tinygraph.recipes.srcnn_samples import Pair

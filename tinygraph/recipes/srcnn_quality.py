@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Array
 from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import MEMORY, enhance
 

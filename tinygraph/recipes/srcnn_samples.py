@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DatasetError, install
+from tinygraph.base import ArgumentError, DatasetError, install
 from tinygraph.base.paths import AnyPath
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
 from tinygraph.data.dataset import SHUFFLE_STREAM, BatchedDataset, permutation
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.srcnn_colour import luma
 
 FORMAT = 1  # of the cached crops; counts up where the same settings give other numbers

@@ -18,10 +18,9 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, whole
 from tinygraph.data.images import pillow
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.recipes.srcnn_colour import to_rgb, to_ycbcr
 from tinygraph.recipes.srcnn_network import layers, margin
 

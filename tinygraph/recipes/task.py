@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from tinygraph.base.paths import AnyPath
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.engine.device import Device, get_device
+from tinygraph.engine import Device, get_device
 from tinygraph.training import Log
 
 Folder: TypeAlias = AnyPath | None  # of data files; None: where they usually are

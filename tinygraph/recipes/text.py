@@ -28,13 +28,10 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError, DatasetError
+from tinygraph.base import ArgumentError, DatasetError, number, whole
 from tinygraph.data import DataLoader, RandomSampler, TextWindows, read_text
 from tinygraph.data.text import encode
-from tinygraph.engine.random import philox
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor, philox
 from tinygraph.optim import AdamW, CosineAnnealingLR, LinearLR, Schedule, SequentialLR
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import Count, NotNegative, TrainingSettings

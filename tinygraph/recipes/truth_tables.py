@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.engine.spec import Array
+from tinygraph.base import one_of
+from tinygraph.engine import Array
 
 Function: TypeAlias = Literal["and", "nand", "or", "nor", "xor", "xnor"]
 INPUTS = ((0, 0), (0, 1), (1, 0), (1, 1))

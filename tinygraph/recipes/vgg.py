@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError, ShapeError
+from tinygraph.base import ArgumentError, ShapeError
 from tinygraph.recipes.images import Shape3
 
 

@@ -27,8 +27,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset
-from tinygraph.engine.random import philox
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor, philox
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import shape_chain
 from tinygraph.recipes.quick import QuickRecipe, Row

@@ -26,7 +26,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.distributed import Linear
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import PictureRecipe, image_shape

@@ -34,11 +34,10 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base.errors import ArgumentError, DivergenceError
+from tinygraph.base import ArgumentError, DivergenceError
 from tinygraph.base.page_paths import write
 from tinygraph.data import ArrayDataset
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe, Row

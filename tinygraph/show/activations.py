@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.device import CPU
-from tinygraph.engine.running import Runner, no_grad
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.base import ArgumentError
+from tinygraph.engine import CPU, Runner, Tensor, as_tensor, no_grad
 
 
 def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:

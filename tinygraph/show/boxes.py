@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, GraphError
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.parameter import Parameter
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, GraphError
+from tinygraph.engine import Array, Parameter, Tensor, topological_order
 from tinygraph.show.modules import OUTERMOST, Home, homes
 
 MAX_NODES = 5000  # more boxes than anyone can read

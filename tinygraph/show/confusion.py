@@ -11,8 +11,8 @@ import numpy as np
 from tinygraph.base.page_paths import writable
 from tinygraph.base.page_text import for_matplotlib
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.spec import Array
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Array
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import checked_pair, class_accuracies, confusions, shares
 

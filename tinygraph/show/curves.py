@@ -7,11 +7,11 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.page_paths import writable
 from tinygraph.base.page_text import for_matplotlib
 from tinygraph.base.paths import AnyPath
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 
 # (colour, dashes, marker): told apart in grey print too

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.show.boxes import Box
 from tinygraph.show.palette import INK, LINE, STYLES
 

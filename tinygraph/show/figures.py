@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import TinygraphError, install
+from tinygraph.base import TinygraphError, install
 from tinygraph.base.page_paths import write
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 MOST = 1e300
 

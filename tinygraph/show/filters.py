@@ -10,8 +10,8 @@ import numpy as np
 
 from tinygraph.base.page_paths import writable
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.spec import Array
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Array
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, save
 from tinygraph.show.png import diverging
 from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of, sheet

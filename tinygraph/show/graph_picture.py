@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError, whole
 from tinygraph.base.page_paths import writable, write
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.graph import Graph
-from tinygraph.engine.tensor import Tensor
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Graph, Tensor
+from tinygraph.ops.common import documented
 from tinygraph.show.boxes import collect
-from tinygraph.show.dot import render, to_dot
+from tinygraph.show.dot import render
 from tinygraph.show.figures import PICTURE
 from tinygraph.show.folding import FITS, fitted
 from tinygraph.show.folding import fold as folded
@@ -45,7 +43,7 @@ def graph(
         What to draw.
     path : str or os.PathLike
         Where to; the suffix decides.  `.svg` is drawn here and needs no program, `.png` and `.pdf`
-        are drawn by the program `dot` of Graphviz, and `.dot` is the text that it takes.
+        are drawn by the program `dot` of Graphviz.
     depth : int, optional
         Draw only nodes at most this many edges above the outputs.  A box whose inputs are left out
         shows that by an ellipsis.
@@ -73,7 +71,7 @@ def graph(
     ...     tg.show.graph(y, f"{folder}/relu.svg").name
     'relu.svg'
     """
-    target = writable("show.graph", path, (".svg", ".dot", ".png", ".pdf"))
+    target = writable("show.graph", path, (".svg", ".png", ".pdf"))
     boxes = collect(as_outputs("show.graph", outputs), depth, values)
     if fold is None:
         boxes = fitted(boxes)
@@ -82,8 +80,6 @@ def graph(
     suffix = target.suffix.lower()
     if suffix == ".svg":
         return write("show.graph", target, to_svg(boxes))
-    if suffix == ".dot":
-        return write("show.graph", target, to_dot(boxes))
     return write("show.graph", target, render(boxes, suffix))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.page_paths import writable
 from tinygraph.base.page_text import for_matplotlib
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Array, Shape
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 from tinygraph.show.labels import as_array
 

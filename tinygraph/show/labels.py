@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, unmasked
+from tinygraph.engine import Array, Tensor
 
 MAX_CLASSES = 1000
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 
 MAX_POINTS = 50_000  # of all trunks together
 SWEEPS = 8  # of each kind; more do not change the pictures of networks

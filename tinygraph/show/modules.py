@@ -18,8 +18,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Buffer, Parameter, Tensor
 
 Path: TypeAlias = tuple[str, ...]
 

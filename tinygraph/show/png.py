@@ -14,7 +14,7 @@ import zlib
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 GREY, RGB = 0, 2  # colour types
 MIDDLE, BLUE, RED = (247, 247, 247), (33, 102, 172), (178, 24, 43)  # of `diverging`

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.page_paths import writable
 from tinygraph.base.paths import AnyPath
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, new_figure, save
 
 PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "u"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.page import (
     Section,
     document,
@@ -26,7 +26,7 @@ from tinygraph.base.page import (
 )
 from tinygraph.base.page_paths import writable, write
 from tinygraph.base.paths import AnyPath
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented
 from tinygraph.show.curves import is_number
 from tinygraph.show.figures import PICTURE
 from tinygraph.show.labels import as_array, checked_pair

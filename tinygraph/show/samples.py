@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import DtypeError, ShapeError
+from tinygraph.base import DtypeError, ShapeError, whole
 from tinygraph.base.page_paths import writable
 from tinygraph.base.page_text import clip, for_matplotlib
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.spec import Array
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Array
+from tinygraph.ops.common import documented
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import as_array, checked_pair, in_turn
 

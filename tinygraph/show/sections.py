@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 from tinygraph.base.page import escape, folded, scroll, table
 from tinygraph.base.page_text import clip
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.charts import bars, lines, swatch
 from tinygraph.show.curves import is_number, metric_panels, words

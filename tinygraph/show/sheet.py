@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine import Array
 from tinygraph.show.figures import new_figure
 from tinygraph.show.labels import as_array
 

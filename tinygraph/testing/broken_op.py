@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tinygraph.engine import Shape
 from tinygraph.engine.promises import BrokenOpError
-from tinygraph.engine.spec import Shape
 
 PARAMETERS = {"forward": "mem, *arrays", "backward": "mem, gy, saved, needs"}
 

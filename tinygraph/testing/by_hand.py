@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.memory import Memory, eager_memory
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Device, Memory, eager_memory, get_device
 
 
 def memory(*needs: bool, device: str | Device = "cpu") -> Memory:

@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, nearest
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.op import Op
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import ArgumentError, nearest
+from tinygraph.engine import Op, Tensor, topological_order
 from tinygraph.testing.contract import Contract
 from tinygraph.testing.drawing import Example, try_all, try_each
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage

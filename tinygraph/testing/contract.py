@@ -13,12 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tinygraph.base.errors import TinygraphError
+from tinygraph.base import TinygraphError
 from tinygraph.cuda import checking
-from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Device, Tensor, get_device, no_grad
 from tinygraph.testing.demands import (
     arrays_in,
     demand,

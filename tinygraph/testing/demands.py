@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.random import Words, uniform
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import CPU, Array, Device, Memory, Op, Shape, Tensor, Words, uniform
 
 
 def demand(holds: object, otherwise: str) -> None:

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 from tinygraph.testing.gradcheck_elements import Comparison, Guesses
 
 SAME = 1e-5  # relative: two factors are one number

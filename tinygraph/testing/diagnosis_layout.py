@@ -10,7 +10,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 from tinygraph.testing.gradcheck_elements import Comparison, Guesses
 
 MOST_AXES = 5  # permutations and flips of more axes are not tried

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 from tinygraph.testing.gradcheck_elements import ALIKE, Comparison, Guesses
 
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, unmasked
 from tinygraph.testing.contract import DTYPES
 from tinygraph.testing.op_report import Stage
 from tinygraph.testing.problem import LAYOUTS, Problem

@@ -28,14 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DeviceError, GradcheckError, GraphError
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.op import Op
+from tinygraph.base import ArgumentError, DeviceError, GradcheckError, GraphError, unmasked
+from tinygraph.engine import CPU, Array, Device, Op, Tensor, default_generator, philox
 from tinygraph.engine.promises import BrokenOpError
-from tinygraph.engine.random import default_generator, philox
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
 from tinygraph.testing.diagnosis import diagnose
 from tinygraph.testing.gradcheck_elements import Comparison, compare, hidden_kinks, worst_of
 from tinygraph.testing.gradcheck_function import PointFunction

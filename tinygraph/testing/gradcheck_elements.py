@@ -25,10 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.op import Op
-from tinygraph.engine.random import philox
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Op, philox
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch
 

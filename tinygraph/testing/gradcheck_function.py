@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.device import Device
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Device, Shape, Tensor, default_generator, leaf, no_grad
 from tinygraph.engine.graph import run_backward, topological_order
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Tensor, leaf
 
 
 class Evaluation(NamedTuple):

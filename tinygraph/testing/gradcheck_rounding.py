@@ -22,8 +22,7 @@ import math
 
 import numpy as np
 
-from tinygraph.engine.random import philox
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, philox
 from tinygraph.testing.gradcheck_elements import Comparison, largest
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tinygraph.base.errors import TinygraphError
+from tinygraph.base import TinygraphError
 
 
 class CheckOpError(TinygraphError, AssertionError):

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.spec import Array
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Device, get_device
 
 LAYOUTS = ("contiguous", "sliced", "transposed", "negative stride")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.testing.gradcheck_function import Evaluation, PointFunction, flat
 
 LINEAR = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}

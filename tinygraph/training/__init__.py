@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tinygraph.base.errors import DivergenceError
+from tinygraph.base import DivergenceError
 from tinygraph.base.lazy import lazy
 from tinygraph.files.sealed import load_arrays, save_arrays
 from tinygraph.training.checkpoints import CheckpointWarning

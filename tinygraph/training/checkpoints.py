@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, CheckpointError
 from tinygraph.base.disk import real_folder
-from tinygraph.base.errors import ArgumentError, CheckpointError
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.files.sealed import load_arrays, reason, save_arrays, writing
 
 FORMAT = 3  # another number is refused

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.data import DataLoader
 from tinygraph.data.collate import pair_of
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.engine import CPU, Array, Device, Tensor, as_tensor, no_grad
 from tinygraph.nn import Module
 from tinygraph.ops.common.to import to
 from tinygraph.training.metrics import correct

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.distributed import world
-from tinygraph.engine.device import CPU
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import CPU, Tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.training.evaluation import device_of

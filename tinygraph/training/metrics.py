@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ShapeError, unmasked
 
 
 def correct(logits: Any, labels: Any) -> int:

@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, KernelCompileError
+from tinygraph.base import ArgumentError, KernelCompileError, whole
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.devices import EMULATOR
 from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
-from tinygraph.engine.device import CPU, Device, get_device
+from tinygraph.engine import CPU, Device, get_device
 from tinygraph.training.evaluation import first_batch
 from tinygraph.training.trainer import Trainer
 from tinygraph.watch.costs import Cost, CostTable, combined

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.base.errors import CaptureWarning, DeviceError, GraphError
-from tinygraph.engine.running import here
+from tinygraph.base import CaptureWarning, DeviceError, GraphError
+from tinygraph.engine import here
 from tinygraph.nn import Module
 from tinygraph.plan.captured_step import CapturedStep, capture
 from tinygraph.training.evaluation import device_of

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygraph.data import DataLoader
-from tinygraph.engine.random import default_generator
+from tinygraph.engine import default_generator
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.training.evaluation import first_batch, mode

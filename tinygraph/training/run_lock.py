@@ -30,7 +30,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.base.json_text import from_json, to_json
 from tinygraph.files.sealed import writing
 

@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DistributedError
+from tinygraph.base import ArgumentError, DistributedError
 from tinygraph.base.threads import one_blas_thread
 from tinygraph.data import DataLoader
 from tinygraph.data.share import Rows
 from tinygraph.distributed import DataParallel, from_first, world
 from tinygraph.distributed.data_parallel import Ran
 from tinygraph.distributed.shards import Shard, parts_of, require_few
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.tensor import as_tensor
-from tinygraph.engine.tensor import leaf as leaf_of
+from tinygraph.engine import as_tensor, default_generator, no_grad
+from tinygraph.engine import leaf as leaf_of
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
 from tinygraph.training.environment import environment

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import CheckpointError
-from tinygraph.engine.spec import Array
+from tinygraph.base import CheckpointError
+from tinygraph.engine import Array
 from tinygraph.files.saving import BAD_DOCUMENT, packed, unpacked
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule

@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tinygraph.base.errors import DivergenceError
+from tinygraph.base import DivergenceError
 from tinygraph.data import DataLoader
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.engine import Tensor, as_tensor
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, clip_grad_norm
 from tinygraph.plan.captured_step import CapturedStep

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number, whole
 from tinygraph.base.helper_processes import ENDING
 from tinygraph.distributed import leads, world
 

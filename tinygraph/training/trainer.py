@@ -16,13 +16,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.checks import number, one_of
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError, number, one_of
 from tinygraph.data import DataLoader
 from tinygraph.distributed import arrays_from_first, from_first, world
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor, default_generator
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.training.checkpoints import Checkpoints

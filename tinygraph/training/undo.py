@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DeviceError
-from tinygraph.engine.device import Device
-from tinygraph.engine.random import default_generator
-from tinygraph.engine.spec import Array
+from tinygraph.base import DeviceError
+from tinygraph.engine import Array, Device, default_generator
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 

@@ -21,12 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.op import Op
-from tinygraph.engine.running import Bare, Runner, here
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import GraphError
+from tinygraph.engine import Array, Op, Runner, Tensor, here, topological_order
+from tinygraph.engine.running import Bare
 from tinygraph.engine.writes import holds
 
 _PACKAGE = str(pathlib.Path(__file__).parents[1])

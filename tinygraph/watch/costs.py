@@ -45,8 +45,7 @@ class Cost:
         Of an op each array that it was given, saved or returned, once.  Of a kernel what must move
         between it and global memory: each array once for reading, once for writing.
     operations : float
-        Floating-point operations of the mathematics, as the kernel's file or the optimiser states
-        them.
+        Floating-point operations of the mathematics, as the kernel's file states them.
     arrays : float
         Requests for memory.
     new_arrays, new_bytes : float

@@ -16,17 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import TinygraphError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import TinygraphError, frozen
 from tinygraph.cuda.devices import EMULATOR
 from tinygraph.cuda.recording import ArrayUse, RecordedLaunch, recording
+from tinygraph.engine import Array, Gradients, Op, Runner, Shape, Spec, Tensor, eager_memory, leaf
 from tinygraph.engine.graph import Graph, run_backward
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.op import Gradients, Op
 from tinygraph.engine.random import default_generator
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array, Shape, Spec
-from tinygraph.engine.tensor import Tensor, leaf
 from tinygraph.watch.costs import Cost, CostTable
 
 _Marks = list[tuple[int, str, str]]

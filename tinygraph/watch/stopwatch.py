@@ -28,11 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.random import Words
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Memory, Op, Runner, Shape, Spec, Words
 from tinygraph.watch.costs import Cost, combined
 
 Key = tuple[str, str]  # "forward", "backward" or "update", and whose
@@ -117,14 +113,13 @@ class Stopwatch(Runner):
     def update(self, optimizer: Any) -> None:
         key = "update", optimizer.op
         with self._itself():
-            operations = optimizer.operations_of_step()
             self._run(key, self.below.update, optimizer)
             held = [
                 [p.value, p.grad, optimizer.state[name]]
                 for name, p in optimizer.parameters.items()
                 if p.grad is not None
             ]
-            self._count(key, bytes_of(held), operations=operations)
+            self._count(key, bytes_of(held))
 
     def add_up(self, add: Callable[..., Any], total: Any, term: Any, *how: Any) -> Any:
         """Of a plan's sums, which lie where they stay, the time alone is known."""

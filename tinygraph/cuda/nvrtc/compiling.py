@@ -35,8 +35,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinygraph.base import KernelCompileError
 from tinygraph.base.build_cache import compiled
-from tinygraph.base.errors import KernelCompileError
 from tinygraph.base.json_text import to_json
 from tinygraph.cuda.nvrtc.built import built, runs_on, store
 from tinygraph.cuda.nvrtc.library import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tinygraph.base.errors import KernelCompileError
+from tinygraph.base import KernelCompileError
 from tinygraph.cuda.nvrtc.built import FOLDER
 
 PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")

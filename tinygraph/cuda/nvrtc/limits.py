@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygraph.base.errors import KernelLaunchError
+from tinygraph.base import KernelLaunchError
 from tinygraph.cuda.nvrtc.compiling import Compiled, registers_and_shared
-from tinygraph.cuda.nvrtc.occupancy import (
-    MAX_BLOCK,
-    MULTIPROCESSORS,
-    REGISTERS,
-    largest_block,
-)
+from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK, MULTIPROCESSORS, REGISTERS, largest_block
 
 UNKNOWN = 227 * 1024  # bytes, of an architecture that is not in the table: the driver knows
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygraph.base.errors import ArgumentError, nearest
+from tinygraph.base import ArgumentError, nearest
 
 WARP = 32
 MAX_BLOCK = 1024  # threads in a block

@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.cuda.reading.preprocessor import arithmetic
 from tinygraph.cuda.reading.signature import split_name
 from tinygraph.cuda.reading.source import Source

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tinygraph.base.errors import KernelCompileError, nearest
+from tinygraph.base import KernelCompileError, nearest
 from tinygraph.cuda.reading.declarations import Declaration, declarations
 from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.source import Source

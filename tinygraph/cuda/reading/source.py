@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinygraph.base.errors import KernelCompileError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import KernelCompileError, frozen
 
 if TYPE_CHECKING:
     from tinygraph.base.paths import AnyPath

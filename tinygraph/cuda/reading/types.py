@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.base.errors import KernelCompileError
+from tinygraph.base import KernelCompileError
 from tinygraph.cuda.reading.tokens import closing, code
 
 

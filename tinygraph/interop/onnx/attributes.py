@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
+from tinygraph.base import OnnxError
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.nodes import TABLE, Node
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError, TinygraphError
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.base import OnnxError, TinygraphError
+from tinygraph.engine import Array, Spec
 from tinygraph.interop.onnx.drafts import Draft, draft
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.tracing import Call

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
+from tinygraph.base import OnnxError
 from tinygraph.base.paths import AnyPath
-from tinygraph.engine.running import no_grad
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, no_grad
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.tracing import named_tensors
 

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.parameter import Kept
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Kept, Spec, Tensor, topological_order
 from tinygraph.interop.onnx.exporters import exporter_of
 from tinygraph.interop.onnx.tracing import Traced
 from tinygraph.interop.onnx.writer import Writer

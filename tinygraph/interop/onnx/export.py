@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import tinygraph
+from tinygraph.base import OnnxError
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.errors import OnnxError
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.files.sealed import unnameable
 from tinygraph.interop.onnx.batch import carrying, open_draft
 from tinygraph.interop.onnx.drafts import Draft, draft

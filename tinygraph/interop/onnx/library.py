@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygraph.base.errors import OnnxError, install
+from tinygraph.base import OnnxError, install
 
 try:
     import onnx as onnx

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import OnnxError, unmasked
 from tinygraph.base.paths import AnyPath, as_path
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, as_tensor
+from tinygraph.engine import Array, Buffer, Parameter, Tensor, as_tensor
 from tinygraph.interop.onnx.nodes import Value, is_plain
 from tinygraph.interop.onnx.program import Expansion, Program, versions
 from tinygraph.interop.onnx.reading import MOST_BYTES, Budget, dtype_of, read_model, read_tensor

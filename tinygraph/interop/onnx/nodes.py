@@ -24,11 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
+from tinygraph.base import OnnxError
 from tinygraph.base.free_memory import too_large
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Tensor, as_tensor
-from tinygraph.ops.common.cast import astype
+from tinygraph.engine import Tensor, as_tensor, here
+from tinygraph.ops.common import astype
 
 Value = Any  # Tensor, Array or None
 Importer = Callable[..., Any]

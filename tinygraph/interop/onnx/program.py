@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError, TinygraphError
+from tinygraph.base import OnnxError, TinygraphError
 from tinygraph.interop.onnx import operators
 from tinygraph.interop.onnx.attributes import require_attributes, require_opset
 from tinygraph.interop.onnx.library import onnx

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
+from tinygraph.base import OnnxError
 from tinygraph.base.free_memory import too_large
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.interop.onnx.library import onnx
 
 MOST_BYTES = 2**33  # of all tensors of a file, where the caller does not say otherwise

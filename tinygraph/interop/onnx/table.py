@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tinygraph.base.errors import ArgumentError, OnnxError
-from tinygraph.engine.op import Op
+from tinygraph.base import ArgumentError, OnnxError
+from tinygraph.engine import Op
 from tinygraph.ops.elementwise.dropout import Dropout
 
 Exporter = Callable[..., str]  # (w, node, *names of its inputs) -> the name of its output

@@ -14,12 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import OnnxError
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.parameter import Buffer, Parameter
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.base import OnnxError
+from tinygraph.engine import CPU, Array, Buffer, Device, Parameter, Runner, Tensor, leaf
 from tinygraph.interop.onnx.table import EVAL, WITHOUT_ONNX, refused
 from tinygraph.nn import Module
 

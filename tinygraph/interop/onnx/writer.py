@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Spec, Tensor
 from tinygraph.interop.onnx.library import onnx
 
 Named = tuple[str, Spec]  # an input or an output of a graph

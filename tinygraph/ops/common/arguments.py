@@ -7,18 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.engine.spec import (
-    AXES,
-    Array,
-    Axes,
-    Axis,
-    Pair,
-    Spec,
-    integer,
-    integers,
-    require_float,
-)
+from tinygraph.base import ArgumentError, DtypeError, ShapeError
+from tinygraph.engine import Array, Axes, Axis, Pair, Spec, integer, integers, require_float
+from tinygraph.engine.spec import AXES
 
 
 def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:

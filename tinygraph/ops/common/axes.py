@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import BoundLaunch, Kernel, blocks
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Memory, Shape
 from tinygraph.ops.common.launch import THREADS, on_elements, remembered
 
 WARP = 32

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.threads import one_blas_thread, share_out
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 # Bytes of an array from which on it is cut into blocks, and of a block.  numpy's calls on smaller
 # ones are so short that threads wait for the interpreter.

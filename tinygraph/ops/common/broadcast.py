@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import BoundLaunch, Kernel, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape, broadcast_axes
+from tinygraph.engine import Array, Memory, Shape
+from tinygraph.engine.spec import broadcast_axes
 from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS, ChunkedLaunch, on_elements, remembered
 
 MOST_AXES = 6  # the same number stands in broadcast.cuh

@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import DtypeError, frozen
 from tinygraph.base.dtypes import as_dtype, float32
-from tinygraph.base.errors import DtypeError
-from tinygraph.base.frozen import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Spec, Tensor, as_tensor
 from tinygraph.ops.common.docstrings import documented
 from tinygraph.ops.common.launch import for_each
 

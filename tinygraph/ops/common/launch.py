@@ -21,10 +21,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import BoundLaunch, Kernel, Out, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Memory
 
 THREADS = 256  # in a block; the same number stands in prelude.cuh
 MOST_BLOCKS = 1024  # about what a large GPU holds at once: more would only wait

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, reduced_shape
+from tinygraph.engine import Array, Memory, reduced_shape
 from tinygraph.ops.common.totals import sum_over, total
 
 MANY = 256  # lines; for fewer the calls of numpy cost more than they save

@@ -18,12 +18,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.base import ArgumentError, DtypeError
 from tinygraph.base.dtypes import OF_NUMBERS, common_dtype, float32
-from tinygraph.base.errors import ArgumentError, DtypeError
-from tinygraph.engine.device import CPU, Device
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import CPU, Device, Memory, Operand, Tensor, as_tensor, leaf
 from tinygraph.engine.spec import Array, Shape, Spec, broadcast_axes, broadcast_shapes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
 from tinygraph.ops.common.cast import Cast
 from tinygraph.ops.common.totals import total
 

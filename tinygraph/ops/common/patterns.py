@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.device import Device
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Device
 from tinygraph.ops.common.launch import for_each
 
 FARTHEST = 2**31  # no matrix has so many diagonals

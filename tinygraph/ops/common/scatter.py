@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Memory
 from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS, for_each
 
 BITS, RUN = 4, 32  # of a digit, and keys of a thread; the same numbers stand in scatter.cu

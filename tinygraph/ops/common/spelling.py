@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 
 # A word, and the parameters that it may stand for: the first one that a function has.
 WORDS = {

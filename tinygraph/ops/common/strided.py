@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut, Kernel, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Memory, Shape
 from tinygraph.ops.common.broadcast import MOST_AXES
 from tinygraph.ops.common.launch import for_each
 

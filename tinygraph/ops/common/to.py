@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import frozen
 from tinygraph.base.dtypes import as_dtype
-from tinygraph.base.frozen import frozen
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Spec, Tensor, as_tensor
 from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
 from tinygraph.ops.common.cast import Cast
 
 

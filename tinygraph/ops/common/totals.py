@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory, eager_memory
-from tinygraph.engine.spec import Array, Shape, reduced_shape
+from tinygraph.engine import Array, Memory, Shape, eager_memory, reduced_shape
 
 CHAIN = 64  # terms that are added one after the other
 WIDE = 1 << 12  # numbers of the rows that are laid side by side

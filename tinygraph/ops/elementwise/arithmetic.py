@@ -19,16 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.device import Device
+from tinygraph.engine import Array, Device, Gradients, Needs, Op, Operand, Shape, Tensor
 from tinygraph.engine.memory import Memory, eager_memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.broadcast import for_each_broadcast, sum_broadcast, sum_to
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented, for_each_broadcast, sum_broadcast, sum_to
 from tinygraph.ops.common.operands import (
     FLOATS,
     NUMBERS,

@@ -16,15 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.broadcast import rounded
-from tinygraph.ops.common.cast import astype
-from tinygraph.ops.common.operands import NUMBERS, result_type, select
+from tinygraph.base import ArgumentError, DtypeError, frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Spec, Tensor, as_tensor
+from tinygraph.ops.common import NUMBERS, astype, result_type, rounded, select
 from tinygraph.ops.elementwise.unary import Unary, unary
 
 

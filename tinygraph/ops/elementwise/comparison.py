@@ -13,14 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.broadcast import for_each_broadcast
-from tinygraph.ops.common.operands import Broadcasting, joint_shape, promote
+from tinygraph.engine import Array, Memory, Op, Operand, Spec, Tensor
+from tinygraph.ops.common import Broadcasting, for_each_broadcast, joint_shape, promote
 
 _BOOL = np.dtype(bool)
 

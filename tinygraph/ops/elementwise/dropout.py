@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen, number
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Spec, Tensor, as_tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.launch import for_each
+from tinygraph.ops.common import for_each
 
 
 @frozen

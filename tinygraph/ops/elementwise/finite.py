@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Operand, Tensor, as_tensor
+from tinygraph.ops.common import documented
 from tinygraph.ops.elementwise.comparison import equal, less, not_equal
 from tinygraph.ops.elementwise.elementwise import abs
 

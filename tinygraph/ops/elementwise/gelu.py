@@ -21,12 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import frozen, one_of
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Tensor
 from tinygraph.ops.elementwise.erf import right_of
 from tinygraph.ops.elementwise.unary import Unary, unary
 

@@ -8,10 +8,9 @@ Source: Dauphin, Fan, Auli, Grangier, "Language modeling with gated convolutiona
 
 from __future__ import annotations
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.spec import normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.base import ShapeError
+from tinygraph.engine import Operand, Tensor, as_tensor, normalize_axes
+from tinygraph.ops.common import documented
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.elementwise.sigmoid import sigmoid
 from tinygraph.ops.shaping.split import split

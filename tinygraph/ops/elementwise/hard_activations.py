@@ -19,14 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.broadcast import rounded
-from tinygraph.ops.common.operands import NUMBERS
+from tinygraph.base import frozen, number
+from tinygraph.engine import Array, Memory, Op, Operand, Spec, Tensor
+from tinygraph.ops.common import NUMBERS, rounded
 from tinygraph.ops.elementwise.clip import require_in_range
 from tinygraph.ops.elementwise.unary import Unary, number_unary, unary
 

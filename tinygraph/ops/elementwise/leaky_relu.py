@@ -13,12 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import frozen, number
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
 from tinygraph.ops.elementwise.unary import Unary, unary
 
 

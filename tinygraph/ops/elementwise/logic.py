@@ -13,16 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DtypeError, frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.engine import Array, Memory, Op, Operand, Spec, Tensor, as_tensor
+from tinygraph.ops.common import Broadcasting, astype, device_of, joint_shape, promote
 from tinygraph.ops.common.broadcast import for_each_broadcast
-from tinygraph.ops.common.cast import astype
-from tinygraph.ops.common.operands import Broadcasting, device_of, joint_shape, promote
 
 
 class Logic(Broadcasting):

@@ -13,14 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import DtypeError, ShapeError
-from tinygraph.base.incoming import unmasked
-from tinygraph.engine.spec import broadcast_shapes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
-from tinygraph.ops.common.cast import astype
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import device_of
+from tinygraph.base import DtypeError, ShapeError, unmasked, whole
+from tinygraph.engine import Operand, Tensor, as_tensor, broadcast_shapes, leaf
+from tinygraph.ops.common import astype, device_of, documented
 from tinygraph.ops.common.patterns import FARTHEST, band
 from tinygraph.ops.elementwise.where import where
 

@@ -14,17 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ShapeError, frozen
 from tinygraph.cuda import op_kernel
+from tinygraph.engine import Array, Gradients, Needs, Op, Operand, Spec, Tensor, require_float
 from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.axes import sets_of
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import choose, promote, select
-from tinygraph.ops.common.totals import total
+from tinygraph.ops.common import choose, documented, promote, select, sets_of, total
 from tinygraph.ops.reductions.sum import sum_sets
 
 

@@ -12,12 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import NUMBERS
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import NUMBERS
 from tinygraph.ops.elementwise.unary import Unary, number_unary
 
 WORTH_CLIP = 4096  # elements, from which on np.clip, a longer call, is faster than np.maximum

@@ -17,12 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import integers
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.operands import NUMBERS, require_one_dtype
+from tinygraph.base import ArgumentError, frozen
+from tinygraph.engine import Op, Operand, Tensor, as_tensor, integers
+from tinygraph.ops.common import NUMBERS, require_one_dtype
 from tinygraph.ops.elementwise.unary import Flat, number_unary
 
 

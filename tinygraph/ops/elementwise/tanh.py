@@ -13,12 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.cast import floats
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import floats
 from tinygraph.ops.elementwise.unary import Unary, float_unary
 
 

@@ -26,13 +26,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import BoundLaunch, op_kernel
-from tinygraph.engine.memory import Memory, eager_memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Needs, Spec, eager_memory
+from tinygraph.ops.common import FLOATS, documented, on_elements, remembered, require_one_dtype
 from tinygraph.ops.common.blocks import WORTH_BLOCKS, Blocks
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import on_elements, remembered
-from tinygraph.ops.common.operands import FLOATS, require_one_dtype
 
 _NONE = (0, 0), (0.0, 0.0)  # hyper-parameters that are not there, of an integer and of a float
 

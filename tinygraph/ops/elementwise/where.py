@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import DtypeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DtypeError, frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Spec, Tensor, as_tensor, broadcast_shapes
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec, broadcast_shapes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.broadcast import for_each_broadcast, sum_broadcast
-from tinygraph.ops.common.operands import (
+from tinygraph.ops.common import (
     ALL,
     as_bits,
     broadcast_claim,
@@ -32,6 +28,7 @@ from tinygraph.ops.common.operands import (
     select,
     unbroadcast,
 )
+from tinygraph.ops.common.broadcast import for_each_broadcast, sum_broadcast
 
 
 @frozen

@@ -15,10 +15,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from tinygraph.engine import Tensor, Writes, topological_order
 from tinygraph.engine.feeds import FREED
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.tensor import Tensor
-from tinygraph.engine.writes import Writes
 
 
 def shallow(node: Tensor) -> Any:

@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.dtypes import Dtype, int64
-from tinygraph.engine.device import Device
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.spec import Array
-from tinygraph.ops.common.cast import Cast
+from tinygraph.engine import Array, Device, eager_memory
+from tinygraph.ops.common import Cast
 from tinygraph.ops.common.patterns import band, spaced
 
 _LARGEST = 2**62  # of integers whose sums are int64 for certain

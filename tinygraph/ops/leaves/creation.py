@@ -10,14 +10,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.base.checks import whole
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, unmasked, whole
 from tinygraph.base.dtypes import Dtype, float32, int64
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.incoming import as_numbers, unmasked
-from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.engine.tensor import as_tensor as as_node
+from tinygraph.base.incoming import as_numbers
+from tinygraph.engine import Array, Device, Operand, Shape, Tensor, get_device
+from tinygraph.engine import as_tensor as as_node
 from tinygraph.ops.common.to import to
 from tinygraph.ops.leaves import counted
 from tinygraph.ops.leaves.options import (

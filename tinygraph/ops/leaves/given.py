@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import DeviceError, DtypeError, GraphError, ShapeError, unmasked
 from tinygraph.base.dtypes import OF_NUMBERS, differentiable
-from tinygraph.base.errors import DeviceError, DtypeError, GraphError, ShapeError
-from tinygraph.base.incoming import Array, as_numbers, is_list, lists, unmasked
-from tinygraph.engine.running import here
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base.incoming import Array, as_numbers, is_list, lists
+from tinygraph.engine import Tensor, here
 
 
 def operand(data: Any, dtype: Any) -> Array:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar, cast
 
-from tinygraph.base.checks import whole
+from tinygraph.base import whole
 from tinygraph.base.dtypes import Dtype, as_dtype, differentiable
+from tinygraph.engine import Array, Operand, Shape, Tensor, as_tensor, here, leaf
 from tinygraph.engine.device import Device, get_device
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented
 from tinygraph.ops.common.spelling import spelled
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -10,15 +10,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, number, whole
 from tinygraph.base.dtypes import Dtype, float32, float64, int64
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.engine.device import Device
+from tinygraph.engine import Array, Device, Operand, Tensor, as_tensor, here, integer, leaf
 from tinygraph.engine.random import Generator, default_generator
-from tinygraph.engine.running import here
-from tinygraph.engine.spec import Array, integer
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor, leaf
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import documented
 from tinygraph.ops.common.spelling import spelled
 from tinygraph.ops.leaves.options import (
     Options,

@@ -14,13 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import require_range
-from tinygraph.ops.common.operands import device_of, promote
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import device_of, promote, require_range
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.losses.losses import PairLoss, pair_loss
 from tinygraph.ops.losses.weighted import as_weight, reduced

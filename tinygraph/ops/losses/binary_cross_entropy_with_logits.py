@@ -14,12 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import device_of, promote
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import device_of, promote
 from tinygraph.ops.elementwise.arithmetic import add, mul, sub
 from tinygraph.ops.elementwise.elementwise import neg
 from tinygraph.ops.elementwise.sigmoid import Sigmoid

@@ -15,10 +15,9 @@ Labels that are probabilities become w * ((1 - s) * t + s / C), and their mean i
 
 from __future__ import annotations
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import ArgumentError, number
+from tinygraph.engine import Operand, Tensor
+from tinygraph.ops.common import promote
 from tinygraph.ops.elementwise.arithmetic import add, mul
 from tinygraph.ops.elementwise.comparison import not_equal
 from tinygraph.ops.elementwise.where import where

@@ -15,13 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import frozen, number
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import promote
 from tinygraph.ops.elementwise.arithmetic import div
 from tinygraph.ops.losses.l1_loss import l1_loss
 from tinygraph.ops.losses.losses import ResidualLoss, pair_loss

@@ -10,11 +10,9 @@ Source: Kullback, Leibler, "On information and sufficiency", Annals of Mathemati
 
 from __future__ import annotations
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.spec import require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import ShapeError, one_of
+from tinygraph.engine import Operand, Tensor, require_float
+from tinygraph.ops.common import promote
 from tinygraph.ops.elementwise.arithmetic import div, mul, sub
 from tinygraph.ops.elementwise.comparison import equal
 from tinygraph.ops.elementwise.elementwise import exp, log

@@ -20,16 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DtypeError, ShapeError, frozen, one_of
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Shape, Spec, require_float
-from tinygraph.ops.common.arguments import require_range
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import THREADS, for_each, grid_of
+from tinygraph.engine import Array, Gradients, Memory, Needs, Shape, Spec, require_float
+from tinygraph.ops.common import THREADS, documented, for_each, grid_of, require_range
 
 REDUCTIONS = ("mean", "sum", "none")
 

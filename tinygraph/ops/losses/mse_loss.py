@@ -13,12 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Op, Operand, Tensor
+from tinygraph.ops.common import promote
 from tinygraph.ops.losses.losses import ResidualLoss, pair_loss
 
 

@@ -19,14 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.axes import as_int64
-from tinygraph.ops.common.launch import THREADS, for_each, grid_of
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Shape, Tensor
+from tinygraph.ops.common import THREADS, as_int64, for_each, grid_of
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.losses.losses import LabelLoss, label_loss
 from tinygraph.ops.losses.weighted import (

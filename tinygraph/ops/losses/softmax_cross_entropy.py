@@ -25,17 +25,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Shape, Spec, Tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.axes import as_int64
-from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS
-from tinygraph.ops.common.lines import sums
-from tinygraph.ops.common.totals import sum_over
+from tinygraph.ops.common import MOST_BLOCKS, THREADS, as_int64, sum_over, sums
 from tinygraph.ops.losses.losses import LabelLoss, label_loss
 from tinygraph.ops.reductions.softmax import translated
 

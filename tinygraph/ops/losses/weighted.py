@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import DeviceError, ShapeError
-from tinygraph.engine.spec import broadcast_shapes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.cast import astype
-from tinygraph.ops.common.operands import device_of
+from tinygraph.base import DeviceError, ShapeError, one_of
+from tinygraph.engine import Operand, Tensor, as_tensor, broadcast_shapes
+from tinygraph.ops.common import astype, device_of
 from tinygraph.ops.elementwise.arithmetic import div
 from tinygraph.ops.elementwise.comparison import not_equal
 from tinygraph.ops.elementwise.where import where

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import math
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import device_of
+from tinygraph.base import ArgumentError, ShapeError, whole
+from tinygraph.engine import Operand, Tensor, as_tensor
+from tinygraph.ops.common import device_of, documented
 from tinygraph.ops.elementwise.arithmetic import add, mul
 from tinygraph.ops.normalization.layer_norm import layer_norm
 from tinygraph.ops.shaping.reshape import reshape

@@ -22,17 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen, number
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Shape, Spec, Tensor, reduced_shape
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec, reduced_shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS
-from tinygraph.ops.common.totals import sum_over
+from tinygraph.ops.common import MOST_BLOCKS, THREADS, documented, sum_over
 from tinygraph.ops.normalization.normalization import (
     Scaled,
     inverse_deviation,

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
+from tinygraph.base import ShapeError
+from tinygraph.engine import Array, Gradients, Needs, Shape, Spec, reduced_shape, require_float
 from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Shape, Spec, reduced_shape, require_float
-from tinygraph.ops.common.totals import sum_over
+from tinygraph.ops.common import sum_over
 
 
 class Scaled:

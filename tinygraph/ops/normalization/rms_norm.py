@@ -14,12 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinygraph.base.checks import number, whole
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.spec import require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import device_of
+from tinygraph.base import ShapeError, number, whole
+from tinygraph.engine import Operand, Tensor, as_tensor, require_float
+from tinygraph.ops.common import device_of, documented
 from tinygraph.ops.elementwise.arithmetic import add, mul
 from tinygraph.ops.elementwise.elementwise import rsqrt, square
 from tinygraph.ops.reductions.mean import mean

@@ -29,19 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen, number
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.random import Words
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor, Words, as_tensor
 from tinygraph.engine.spec import Array, Shape, Spec, broadcast_shapes, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import for_each
-from tinygraph.ops.common.lines import maxima, sums
-from tinygraph.ops.common.operands import device_of, unbroadcast
+from tinygraph.ops.common import device_of, documented, for_each, maxima, sums, unbroadcast
 from tinygraph.ops.elementwise.comparison import equal
 from tinygraph.ops.elementwise.dropout import dropout
 from tinygraph.ops.elementwise.masks import masked_fill, triangle

@@ -9,10 +9,9 @@ length of numbers whose squares would.
 
 from __future__ import annotations
 
-from tinygraph.base.checks import number
-from tinygraph.engine.spec import broadcast_shapes, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import number
+from tinygraph.engine import Operand, Tensor, broadcast_shapes, normalize_axes
+from tinygraph.ops.common import promote
 from tinygraph.ops.elementwise.arithmetic import div, maximum, mul
 from tinygraph.ops.reductions.norm import norm
 from tinygraph.ops.reductions.sum import sum

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from tinygraph.engine.random import Words, philox
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array, Words, philox
 
 _BLOCK = 1 << 14  # words, which stay in a cache
 

@@ -26,10 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError, TinygraphError
-from tinygraph.engine.tensor import Operand, Tensor, leaf
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import device_of, promote
+from tinygraph.base import ArgumentError, ShapeError, TinygraphError
+from tinygraph.engine import Operand, Tensor, leaf
+from tinygraph.ops.common import device_of, documented, promote
 from tinygraph.ops.common.patterns import spaced
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.products.matmul import matmul

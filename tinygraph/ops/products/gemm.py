@@ -20,12 +20,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.base.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.cuda import BoundLaunch, InOut, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.ops.common.launch import THREADS, ChunkedLaunch, remembered
+from tinygraph.engine import Array, Memory, Shape
+from tinygraph.ops.common import THREADS, ChunkedLaunch, remembered
 from tinygraph.ops.common.strided import merged
 
 Layout = Literal["nn", "nt", "tn"]

@@ -13,18 +13,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ShapeError, frozen
 from tinygraph.base.precision import get_float32_matmul_precision
 from tinygraph.cuda import blocks, op_kernel
+from tinygraph.engine import Array, Gradients, Needs, Op, Operand, Spec, Tensor, require_float
 from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.ops.common import THREADS, ChunkedLaunch, column_sums, remembered, total
 from tinygraph.ops.common.arguments import require_bias, require_ndim
 from tinygraph.ops.common.blocks import product
-from tinygraph.ops.common.launch import THREADS, ChunkedLaunch, column_sums, remembered
-from tinygraph.ops.common.totals import total
 from tinygraph.ops.products.gemm import MOST_BLOCKS, choose_gemm, gemm, tile_grid
 
 FEW_OUTPUTS = 16

@@ -15,21 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ShapeError, frozen
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Shape, Spec, Tensor
+from tinygraph.ops.common import ALL, broadcast_claim, promote, require_one_dtype, unbroadcast
 from tinygraph.ops.common.blocks import product
 from tinygraph.ops.common.launch import remembered
-from tinygraph.ops.common.operands import (
-    ALL,
-    broadcast_claim,
-    promote,
-    require_one_dtype,
-    unbroadcast,
-)
 from tinygraph.ops.products.gemm import Axis, broadcast_steps, gemm
 
 

@@ -11,10 +11,9 @@ Nothing is broadcast; `matmul` is the product of operands with any number of axe
 
 from __future__ import annotations
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.operands import promote
+from tinygraph.base import ShapeError
+from tinygraph.engine import Operand, Tensor
+from tinygraph.ops.common import documented, promote
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.products.matmul import matmul
 from tinygraph.ops.shaping.reshape import unsqueeze

@@ -19,10 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Op, Operand, Tensor
 from tinygraph.ops.recurrent.recurrent import Recurrent, recurrent, sigmoid
 
 

@@ -23,16 +23,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.lazy import above
+from tinygraph.base import ShapeError, above
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Spec, require_float
+from tinygraph.engine import Array, Gradients, Memory, Needs, Spec, require_float
+from tinygraph.ops.common import column_sums, documented, for_each, total
 from tinygraph.ops.common.arguments import require_bias, require_ndim
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import column_sums, for_each
-from tinygraph.ops.common.totals import total
 from tinygraph.ops.products.gemm import gemm
 
 

@@ -15,15 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Axis, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axes
-from tinygraph.ops.common.axes import arranged, as_int64, sets_of
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.engine import Array, Axis, Memory, Op, Operand, Spec, Tensor, require_float
+from tinygraph.ops.common import arranged, as_axes, as_int64, documented, sets_of
 from tinygraph.ops.elementwise.comparison import equal, not_equal
 from tinygraph.ops.reductions.reductions import Reduction
 from tinygraph.ops.reductions.sum import sum_sets

@@ -21,16 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import frozen
 from tinygraph.base.dtypes import float32, float64
-from tinygraph.base.frozen import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor
 from tinygraph.engine.spec import Array, Shape, Spec, normalize_axes, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axis
-from tinygraph.ops.common.axes import Sets, sets_of
-from tinygraph.ops.common.cast import astype, given_in, with_dtype
+from tinygraph.ops.common import Sets, as_axis, astype, given_in, sets_of, with_dtype
 from tinygraph.ops.reductions.sum import as_summed, sum_dtype
 
 _BLOCK = 8  # neighbours

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.dtypes import float32, float64
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 
 # From there on no power that a sum lacks, for it was too small, is more than a rounding.
 _LEAST = {float32: 2.0**-100, float64: 2.0**-960}

@@ -14,16 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import op_kernel
+from tinygraph.engine import Array, Axis, Gradients, Needs, Op, Operand, Tensor, reduced_shape
 from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Axis, reduced_shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axes
-from tinygraph.ops.common.axes import Sets, arranged, sets_of
-from tinygraph.ops.common.cast import floats
-from tinygraph.ops.common.totals import total
+from tinygraph.ops.common import Sets, arranged, as_axes, floats, sets_of, total
 from tinygraph.ops.reductions.reductions import Reduction, reduction
 
 

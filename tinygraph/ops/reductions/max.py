@@ -26,16 +26,11 @@ from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor, as_tensor
 from tinygraph.engine.spec import Array, Axis, Spec, normalize_axes, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axes, as_axis
-from tinygraph.ops.common.axes import arranged, as_int64, sets_of
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import arranged, as_axes, as_axis, as_int64, documented, sets_of
 from tinygraph.ops.elementwise.arithmetic import maximum, minimum
 from tinygraph.ops.reductions.reductions import Reduction, reduction, spread
 from tinygraph.ops.shaping.gather import Gather

@@ -14,16 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Axis, Shape
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axes
-from tinygraph.ops.common.axes import arranged, sets_of
-from tinygraph.ops.common.cast import floats, given_in, with_dtype
-from tinygraph.ops.common.totals import total
+from tinygraph.engine import Array, Axis, Gradients, Memory, Needs, Operand, Shape, Tensor
+from tinygraph.ops.common import arranged, as_axes, floats, given_in, sets_of, total, with_dtype
 from tinygraph.ops.reductions.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.reductions.sum import Sum
 

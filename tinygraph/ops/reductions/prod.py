@@ -15,14 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.base import frozen
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor
 from tinygraph.engine.spec import Array, Axis, Spec, reduced_shape, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axes
-from tinygraph.ops.common.axes import arranged, sets_of
-from tinygraph.ops.common.cast import astype, given_in, with_dtype
+from tinygraph.ops.common import arranged, as_axes, astype, given_in, sets_of, with_dtype
 from tinygraph.ops.reductions.reductions import Reduction, reduction
 from tinygraph.ops.reductions.sum import as_summed, sum_dtype
 

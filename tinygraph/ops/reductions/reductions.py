@@ -11,22 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import Kernel, op_kernel
+from tinygraph.engine import Array, Axes, Shape, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.engine.memory import Memory
 from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import (
-    Array,
-    Axes,
-    Shape,
-    Spec,
-    normalize_axes,
-    reduced_shape,
-    require_float,
-)
-from tinygraph.ops.common.axes import restored, sets_of
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import remembered
+from tinygraph.ops.common import documented, remembered, restored, sets_of
 
 
 @frozen

@@ -14,17 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ShapeError, frozen
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor
 from tinygraph.engine.spec import Array, Shape, Spec, normalize_axes, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.axes import Sets, sets_of
-from tinygraph.ops.common.cast import given_in, with_dtype
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.lines import maxima, sums
+from tinygraph.ops.common import Sets, documented, given_in, maxima, sets_of, sums, with_dtype
 from tinygraph.ops.reductions.logsumexp import exponentials_of_sets
 from tinygraph.ops.reductions.sum import sum_sets
 

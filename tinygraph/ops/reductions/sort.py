@@ -21,18 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen, whole
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
+from tinygraph.engine import Memory, Op, Operand, Tensor, as_tensor
 from tinygraph.engine.spec import Array, Spec, normalize_axes, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axis
-from tinygraph.ops.common.axes import as_int64
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import for_each
+from tinygraph.ops.common import as_axis, as_int64, documented, for_each
 from tinygraph.ops.reductions.max import ValuesAndIndices
 from tinygraph.ops.shaping.gather import Gather
 

@@ -14,17 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.base import frozen
 from tinygraph.base.dtypes import int64
-from tinygraph.base.frozen import frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Axis, Memory, Operand, Shape, Spec, Tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Axis, Shape, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import as_axes
+from tinygraph.ops.common import as_axes, astype, given_in, total, with_dtype
 from tinygraph.ops.common.axes import Sets, arranged, as_int64, sets_of
-from tinygraph.ops.common.cast import astype, given_in, with_dtype
-from tinygraph.ops.common.totals import total
 from tinygraph.ops.reductions.reductions import Reduction, reduction, spread
 
 

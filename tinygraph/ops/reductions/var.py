@@ -24,18 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen, number
 from tinygraph.cuda import Kernel, op_kernel
+from tinygraph.engine import Array, Axis, Gradients, Needs, Op, Operand, Shape, Tensor, as_tensor
 from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Axis, Shape
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axes
-from tinygraph.ops.common.axes import arranged, sets_of
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.totals import total
+from tinygraph.ops.common import arranged, as_axes, documented, sets_of, total
 from tinygraph.ops.normalization.normalization import centred
 from tinygraph.ops.reductions.lengths import doubtful, make_again, scaled_length
 from tinygraph.ops.reductions.mean import mean

@@ -18,16 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, frozen
 from tinygraph.cuda import InOut
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Shape, Spec, Tensor, integer, normalize_axes
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec, integer, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import for_each, remembered
-from tinygraph.ops.common.operands import promote
+from tinygraph.ops.common import documented, for_each, promote, remembered
 from tinygraph.ops.common.strided import word_kernel, words
 from tinygraph.ops.shaping.reshape import unsqueeze
 

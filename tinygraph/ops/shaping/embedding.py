@@ -14,20 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen, whole
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Spec, Tensor, as_tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.common import add_where, as_int64, device_of, documented, for_each
 from tinygraph.ops.common.arguments import require_indices, require_ndim, require_range
-from tinygraph.ops.common.axes import as_int64
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import for_each
-from tinygraph.ops.common.operands import device_of
 from tinygraph.ops.common.scatter import sum_by_row
-from tinygraph.ops.common.totals import add_where
 from tinygraph.ops.elementwise.comparison import equal
 from tinygraph.ops.elementwise.where import where
 from tinygraph.ops.shaping.reshape import unsqueeze

@@ -12,14 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.broadcast import sum_to
-from tinygraph.ops.common.operands import unbroadcast
+from tinygraph.base import ShapeError, frozen
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Shape, Spec, Tensor
+from tinygraph.ops.common import sum_to, unbroadcast
 from tinygraph.ops.shaping.reshape import as_sizes, rearranged
 
 

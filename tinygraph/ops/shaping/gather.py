@@ -17,20 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ShapeError, frozen
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Shape, Spec, Tensor, as_tensor, normalize_axes
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
+from tinygraph.ops.common import add_where, as_int64, device_of, for_each
 from tinygraph.ops.common.arguments import as_axis, require_indices, require_range
-from tinygraph.ops.common.axes import as_int64
-from tinygraph.ops.common.launch import for_each
-from tinygraph.ops.common.operands import device_of
 from tinygraph.ops.common.scatter import sum_by_row
 from tinygraph.ops.common.strided import as_word, word_kernel, words
-from tinygraph.ops.common.totals import add_where
 from tinygraph.ops.shaping.getitem import getitem
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each

@@ -21,15 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.base.incoming import unmasked
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, frozen, unmasked
 from tinygraph.cuda import InOut, Kernel, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Shape, Spec, Tensor, broadcast_shapes
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec, broadcast_shapes
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.launch import for_each
+from tinygraph.ops.common import add_where, for_each
 from tinygraph.ops.common.strided import (
     Axis,
     Strided,
@@ -41,7 +37,6 @@ from tinygraph.ops.common.strided import (
     words,
     write,
 )
-from tinygraph.ops.common.totals import add_where
 
 
 class Slice(NamedTuple):

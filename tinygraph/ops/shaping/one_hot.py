@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, DtypeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, DtypeError, frozen, whole
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.cast import astype
-from tinygraph.ops.common.launch import for_each
+from tinygraph.engine import Array, Memory, Op, Operand, Spec, Tensor, as_tensor
+from tinygraph.ops.common import astype, for_each
 
 
 @frozen

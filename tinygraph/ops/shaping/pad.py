@@ -23,14 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import one_of
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
+from tinygraph.base import ArgumentError, DtypeError, ShapeError, frozen, one_of
+from tinygraph.engine import Array, Memory, Operand, Pair, Shape, Spec, Tensor, as_tensor
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.launch import for_each
+from tinygraph.ops.common import for_each
 from tinygraph.ops.common.strided import (
     Axis,
     Strided,

@@ -16,14 +16,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.base import DtypeError, ShapeError, frozen
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor, as_tensor
 from tinygraph.engine.spec import Array, Axes, Axis, Shape, Spec, integer, integers, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axes, as_axis
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.ops.common import as_axes, as_axis, documented
 
 
 class _Regrouping:

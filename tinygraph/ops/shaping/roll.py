@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.engine.spec import Axis, axes_in_order, integers, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axes
+from tinygraph.base import ShapeError
+from tinygraph.engine import Axis, Operand, Tensor, as_tensor, integers, normalize_axes
+from tinygraph.engine.spec import axes_in_order
+from tinygraph.ops.common import as_axes
 from tinygraph.ops.shaping.concatenate import Concatenate
 from tinygraph.ops.shaping.getitem import getitem
 from tinygraph.ops.shaping.reshape import Flatten, Reshape, rearranged

@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import integer, integers, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axis
-from tinygraph.ops.common.docstrings import documented
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Operand, Tensor, as_tensor, integer, integers, normalize_axes
+from tinygraph.ops.common import as_axis, documented
 from tinygraph.ops.shaping.getitem import getitem
 from tinygraph.ops.shaping.reshape import as_sizes
 

@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.engine.spec import Array, integers, normalize_axes
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axis
+from tinygraph.base import ArgumentError, ShapeError
+from tinygraph.engine import Array, Operand, Tensor, as_tensor, integers, normalize_axes
+from tinygraph.ops.common import as_axis
 from tinygraph.ops.shaping.expand import Expand
 from tinygraph.ops.shaping.getitem import getitem
 from tinygraph.ops.shaping.reshape import Flatten, Unsqueeze, rearranged

@@ -13,16 +13,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.base.errors import DtypeError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import DtypeError, ShapeError, frozen
 from tinygraph.cuda import blocks
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor, as_tensor
 from tinygraph.engine.spec import Array, Shape, Spec, axes_in_order, integers
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import as_axis
+from tinygraph.ops.common import MOST_BLOCKS, THREADS, as_axis
 from tinygraph.ops.common.broadcast import MOST_AXES
-from tinygraph.ops.common.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.common.strided import (
     Axis,
     Strided,

@@ -23,17 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen
 from tinygraph.cuda import BoundLaunch, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Pair, Shape, Spec, Tensor, integer
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec, integer
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import require_images
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import on_elements, remembered
-from tinygraph.ops.common.totals import add_parts
+from tinygraph.ops.common import add_parts, documented, on_elements, remembered, require_images
 from tinygraph.ops.windows.global_avg_pool2d import GlobalAvgPool2d
 from tinygraph.ops.windows.sequences import OfSequences, along
 

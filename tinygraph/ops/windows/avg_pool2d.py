@@ -21,13 +21,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.checks import number
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.base import ArgumentError, frozen, number
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Pair, Shape, Tensor
 from tinygraph.ops.common.totals import CHAIN, add_parts, total
 from tinygraph.ops.elementwise.arithmetic import mul
 from tinygraph.ops.windows.sequences import of_sequences, pooling_along

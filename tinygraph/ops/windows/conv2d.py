@@ -31,18 +31,13 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen, whole
 from tinygraph.base.precision import get_float32_matmul_precision
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Pair, Shape, Spec, Tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
+from tinygraph.ops.common import THREADS, ChunkedLaunch, remembered, sum_over
 from tinygraph.ops.common.arguments import padding_2d, require_bias, require_ndim
-from tinygraph.ops.common.launch import THREADS, ChunkedLaunch, remembered
-from tinygraph.ops.common.totals import sum_over
 from tinygraph.ops.products.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.windows.convolution import (
     ConvolutionChoice,

@@ -24,14 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Pair, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.launch import THREADS, grid_of
+from tinygraph.engine import Array, Gradients, Memory, Needs, Operand, Pair, Shape, Spec, Tensor
+from tinygraph.ops.common import THREADS, grid_of
 from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.ops.windows.pooling_phases import (
     BiasGradient,

@@ -20,17 +20,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.base.checks import whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
+from tinygraph.base import ArgumentError, ShapeError, frozen, whole
+from tinygraph.engine import Gradients, Memory, Needs, Op, Operand, Tensor, as_tensor
 from tinygraph.engine.spec import Array, Pair, Shape, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import pair, require_ndim
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import remembered
-from tinygraph.ops.common.operands import device_of
+from tinygraph.ops.common import device_of, documented, pair, remembered, require_ndim
 from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.ops.windows.sequences import OfSequences, along
 

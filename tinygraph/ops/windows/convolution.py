@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.base.precision import TENSOR_CORE_NUMBERS
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.ops.common.launch import THREADS, ChunkedLaunch
+from tinygraph.ops.common import THREADS, ChunkedLaunch
 from tinygraph.ops.products.gemm import STEP, chunks_of_sum
 
 # Rows of a tile, and what part of the instructions of its main loop are multiply-adds (on sm_90).

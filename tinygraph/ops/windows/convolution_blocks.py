@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.threads import share_out
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Memory, Shape
 from tinygraph.ops.windows.convolution_rows import Layout, Rows, moved, places_of
 
 

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Pair, Shape
+from tinygraph.engine import Array, Pair, Shape
+from tinygraph.ops.common import remembered
 from tinygraph.ops.common.blocks import even
-from tinygraph.ops.common.launch import remembered
 from tinygraph.ops.windows.sliding import Windows
 from tinygraph.ops.windows.windows import Windows2d
 

@@ -14,16 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.frozen import frozen
+from tinygraph.base import frozen
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import require_images
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import THREADS, for_each
-from tinygraph.ops.common.totals import total
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Shape, Spec, Tensor
+from tinygraph.ops.common import THREADS, documented, for_each, require_images, total
 
 WARP_PIXELS = 1024  # of a plane: from more on, a block adds them up
 

@@ -18,16 +18,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ShapeError, frozen
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Pair, Shape, Spec, Tensor, require_float
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec, require_float
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import pair, require_images, require_ndim
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import THREADS
+from tinygraph.ops.common import THREADS, documented, pair, require_images, require_ndim
 from tinygraph.ops.windows.windows import Windows2d, sliding, windows_2d
 
 

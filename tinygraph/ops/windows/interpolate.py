@@ -26,16 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base.checks import number, one_of, whole
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, ShapeError, frozen, number, one_of, whole
 from tinygraph.cuda import op_kernel
-from tinygraph.engine.memory import Memory
+from tinygraph.engine import Array, Memory, Operand, Pair, Shape, Spec, Tensor, as_tensor
 from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import require_images
-from tinygraph.ops.common.launch import for_each
+from tinygraph.ops.common import for_each, require_images
 from tinygraph.ops.shaping.reshape import squeeze, unsqueeze
 
 NEAREST = ("nearest", "nearest-exact")

@@ -20,13 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.base.errors import ArgumentError, ShapeError
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Pair, Shape, Spec
-from tinygraph.engine.tensor import Operand, Tensor
-from tinygraph.ops.common.arguments import pair
+from tinygraph.base import ArgumentError, ShapeError, frozen
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Operand, Pair, Shape, Spec, Tensor
+from tinygraph.ops.common import pair
 from tinygraph.ops.common.blocks import Blocks
 from tinygraph.ops.windows.sequences import along, of_sequences, pooling_along
 from tinygraph.ops.windows.sliding import Windows

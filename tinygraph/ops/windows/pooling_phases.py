@@ -30,10 +30,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from tinygraph.base.frozen import frozen
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.ops.common.totals import sum_over
+from tinygraph.base import frozen
+from tinygraph.engine import Array, Memory, Shape
+from tinygraph.ops.common import sum_over
 from tinygraph.ops.windows.windows import Windows2d
 
 # Of a block's columns and two of its pooled maps: about an L2 cache.  In smaller blocks the calls

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.memory import Memory
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Memory, Operand, Pair, Spec, Tensor, as_tensor, integer
 from tinygraph.engine.op import Gradients, Needs
-from tinygraph.engine.spec import Array, Pair, Spec, integer
-from tinygraph.engine.tensor import Operand, Tensor, as_tensor
-from tinygraph.ops.common.arguments import require_ndim
+from tinygraph.ops.common import require_ndim
 from tinygraph.ops.shaping.reshape import squeeze, unsqueeze
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.ops.common.launch import THREADS
+from tinygraph.engine import Array, Memory, Shape
+from tinygraph.ops.common import THREADS
 
 # The same numbers stand in single_channel_stage.cu.
 BLOCK_FILTERS = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tinygraph.base.errors import ShapeError
+from tinygraph.base import ShapeError
 
 
 class Windows(NamedTuple):

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.base.frozen import frozen
+from tinygraph.base import ArgumentError, frozen
 from tinygraph.cuda import BoundLaunch, op_kernel
-from tinygraph.engine.spec import Array, Pair, Shape, Spec
+from tinygraph.engine import Array, Pair, Shape, Spec
+from tinygraph.ops.common import documented, on_elements, remembered
 from tinygraph.ops.common.arguments import padding_2d, pair, require_images
-from tinygraph.ops.common.docstrings import documented
-from tinygraph.ops.common.launch import on_elements, remembered
 from tinygraph.ops.windows.sliding import Windows, windows
 
 

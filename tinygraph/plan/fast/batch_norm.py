@@ -29,9 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Spec
 from tinygraph.ops.common.blocks import Blocks
 from tinygraph.ops.elementwise.relu import Relu
 from tinygraph.ops.normalization.batch_norm import BatchNorm

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tinygraph.base.errors import ArgumentError, PlanWarning, install
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Spec
+from tinygraph.base import ArgumentError, PlanWarning, install
+from tinygraph.engine import Op, Spec
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
 from tinygraph.plan.fast.batch_norm import compiled_norm

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Memory, Op, Shape, Spec
 from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.plan.fast import row_loops
 from tinygraph.plan.fast.jit import CompiledBody, Loop, plain

@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Spec
+from tinygraph.engine import Op, Spec
 from tinygraph.plan.block_program import BlockCall, BlockProgram, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain

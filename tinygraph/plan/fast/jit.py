@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 
 Function = Callable[..., None]
 

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.base.threads import share_out
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.spec import Array, Pair, Shape
-from tinygraph.ops.common.launch import remembered
+from tinygraph.engine import Array, Memory, Pair, Shape
+from tinygraph.ops.common import remembered
 from tinygraph.ops.windows.convolution_rows import Layout, places_of
 from tinygraph.ops.windows.windows import Windows2d
 from tinygraph.plan.fast.row_loops import products, put, sums, take

@@ -19,9 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Shape, Spec
+from tinygraph.engine import Array, Gradients, Memory, Op, Shape, Spec
 from tinygraph.ops.windows.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import row_loops

@@ -16,7 +16,7 @@ architectures", SC 2018, for direct convolution with several outputs held at onc
 
 from __future__ import annotations
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.plan.fast.jit import loop
 
 CHUNK = 1024  # places: so many of four outputs, and of what they see, stay in the first cache

@@ -24,9 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Op, Spec
 from tinygraph.ops.windows.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.fast.jit import PIECE, CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.moved_rows import bias_of

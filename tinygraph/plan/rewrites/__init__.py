@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites.activation import find_activations
 from tinygraph.plan.rewrites.convolution_stage import find_convolution_stages

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Op, Spec
 from tinygraph.ops.elementwise.unary import Unary
 from tinygraph.ops.products.matmul import Matmul
 from tinygraph.ops.windows.max_pool2d import MaxPool2d

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 from tinygraph.ops.elementwise.relu import Relu
 from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.ops.windows.conv2d_relu_max_pool2d import CHANNELS, POOLS, TAPS, Conv2dReluMaxPool2d

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 from tinygraph.ops.losses.nll_loss import NllLoss
 from tinygraph.ops.losses.softmax_cross_entropy import SoftmaxCrossEntropy
 from tinygraph.ops.reductions.softmax import LogSoftmax

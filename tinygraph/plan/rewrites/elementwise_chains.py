@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.elementwise_tape import tape_of

@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Memory, Op, Spec
 from tinygraph.ops.normalization.batch_norm import BatchNorm
 from tinygraph.ops.normalization.normalization import inverse_deviation
 from tinygraph.ops.products.linear import Linear

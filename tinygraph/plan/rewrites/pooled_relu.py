@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tinygraph.engine.op import Op
+from tinygraph.engine import Op
 from tinygraph.ops.elementwise.relu import Relu
 from tinygraph.ops.windows.max_pool2d import MaxPool2d
 from tinygraph.plan.code import Code

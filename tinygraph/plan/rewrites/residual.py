@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Needs, Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Needs, Op, Spec
 from tinygraph.ops.elementwise.arithmetic import Add
 from tinygraph.ops.normalization.batch_norm import BatchNorm
 from tinygraph.ops.products.linear import Linear

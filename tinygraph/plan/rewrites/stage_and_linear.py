@@ -20,9 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinygraph.engine.memory import Memory
-from tinygraph.engine.op import Gradients, Op
-from tinygraph.engine.spec import Array, Spec
+from tinygraph.engine import Array, Gradients, Memory, Op, Spec
 from tinygraph.ops.products.linear import Linear
 from tinygraph.ops.shaping.reshape import Flatten, Reshape
 from tinygraph.ops.windows.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d, gradient_parts

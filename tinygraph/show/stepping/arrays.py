@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Shape
+from tinygraph.engine import Array, Shape
 
 MOST = 4096  # elements of an array on a page
 ROWS, SAMPLES = 32, 4  # so many rows of an image, and of a matrix, are enough

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.ops.products.matmul import Matmul
 from tinygraph.ops.windows.conv2d import Conv2d
 from tinygraph.ops.windows.im2col import Im2col

@@ -19,14 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.errors import GraphError
-from tinygraph.engine.device import CPU
+from tinygraph.base import GraphError
+from tinygraph.engine import CPU, Array, Op, Runner, Spec, Tensor, eager_memory
 from tinygraph.engine.feeds import FREED
-from tinygraph.engine.memory import eager_memory
-from tinygraph.engine.op import Op
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array, Spec
-from tinygraph.engine.tensor import Tensor
 from tinygraph.show.stepping.arrays import MOST, corner, encoded, places
 
 SPAN = 4096  # elements of an input that a place can name

@@ -20,13 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.base.errors import GraphError
+from tinygraph.base import GraphError
 from tinygraph.base.page_text import printable
+from tinygraph.engine import Array, Runner, Tensor, topological_order
 from tinygraph.engine.feeds import FREED
-from tinygraph.engine.graph import topological_order
-from tinygraph.engine.running import Runner
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
 from tinygraph.plan.buffers import arrays_in, owner
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.stepping.arrays import Arrays

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base.errors import DeviceError, GraphError
+from tinygraph.base import DeviceError, GraphError
 from tinygraph.base.page import escape
 from tinygraph.base.page_paths import writable, write
 from tinygraph.base.paths import AnyPath
 from tinygraph.base.stepped_page import page
-from tinygraph.engine.graph import Graph, run_backward, topological_order
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Graph, Tensor, run_backward, topological_order
 from tinygraph.plan import plan
 from tinygraph.show.boxes import Box
 from tinygraph.show.graph_picture import as_outputs

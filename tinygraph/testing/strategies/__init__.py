@@ -13,7 +13,7 @@ here knows a single op: conv_problems() serves any function with the arguments o
 They need Hypothesis, which the extra `test` installs.
 """
 
-from tinygraph.base.errors import explain, install
+from tinygraph.base import explain, install
 
 try:
     import hypothesis as _hypothesis  # noqa: F401

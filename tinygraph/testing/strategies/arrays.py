@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.base.errors import ArgumentError
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Tensor, leaf
+from tinygraph.base import ArgumentError
+from tinygraph.engine import Array, Shape, Tensor, leaf
 from tinygraph.testing.problem import LAYOUTS, laid_out
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.base.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.base import ArgumentError, DtypeError, ShapeError
 from tinygraph.testing.problem import Bad, Problem
 from tinygraph.testing.strategies.calls import (
     axis_problems,

@@ -18,8 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tinygraph import ops
-from tinygraph.engine.spec import Array, Shape, normalize_axes, reduced_shape
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Shape, Tensor, normalize_axes, reduced_shape
 from tinygraph.testing.strategies.arrays import numbers, seeds
 
 UNARY = ("neg", "tanh", "sigmoid", "relu", "abs")  # same shape; none grows without bound

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.base.errors import ArgumentError
+from tinygraph.base import ArgumentError
 from tinygraph.testing.problem import Problem
 from tinygraph.testing.strategies.arrays import numbers, seeds, shapes
 

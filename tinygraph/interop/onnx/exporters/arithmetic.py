@@ -10,18 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer
-from tinygraph.ops.elementwise.arithmetic import (
-    Add,
-    Div,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    Sub,
-)
+from tinygraph.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tinygraph.ops.elementwise.comparison import (
     Equal,
     Greater,

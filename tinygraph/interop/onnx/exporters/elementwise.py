@@ -10,11 +10,10 @@ import math
 
 import numpy as np
 
-from tinygraph.engine.op import Op
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Op, Tensor
 from tinygraph.interop.onnx.table import EXPORTERS, Exporter, exporter
 from tinygraph.interop.onnx.writer import Writer
-from tinygraph.ops.common.cast import Cast
+from tinygraph.ops.common import Cast
 from tinygraph.ops.common.to import To
 from tinygraph.ops.elementwise.clip import Clip
 from tinygraph.ops.elementwise.elementwise import (
@@ -35,24 +34,14 @@ from tinygraph.ops.elementwise.elementwise import (
 from tinygraph.ops.elementwise.elu import Celu, Elu, Selu
 from tinygraph.ops.elementwise.erf import Erf
 from tinygraph.ops.elementwise.gelu import Gelu
-from tinygraph.ops.elementwise.hard_activations import (
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    Relu6,
-)
+from tinygraph.ops.elementwise.hard_activations import Hardsigmoid, Hardswish, Hardtanh, Relu6
 from tinygraph.ops.elementwise.heaviside import Heaviside
 from tinygraph.ops.elementwise.leaky_relu import LeakyRelu
 from tinygraph.ops.elementwise.prelu import Prelu
 from tinygraph.ops.elementwise.relu import Relu
 from tinygraph.ops.elementwise.rounding import Ceil, Floor, Round, Sign, Trunc
 from tinygraph.ops.elementwise.sigmoid import Sigmoid
-from tinygraph.ops.elementwise.smooth_activations import (
-    Logsigmoid,
-    Mish,
-    Silu,
-    Softsign,
-)
+from tinygraph.ops.elementwise.smooth_activations import Logsigmoid, Mish, Silu, Softsign
 from tinygraph.ops.elementwise.softplus import Softplus
 from tinygraph.ops.elementwise.tanh import Tanh
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer
 from tinygraph.ops.reductions.sort import Argsort

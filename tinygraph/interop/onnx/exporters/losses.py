@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.exporters.indexing import as_indices
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.table import EVAL, exporter, refused
 from tinygraph.interop.onnx.writer import Writer
 from tinygraph.ops.normalization.batch_norm import BatchNorm

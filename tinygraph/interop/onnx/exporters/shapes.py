@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.engine.spec import Shape, normalize_axes
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Shape, Tensor, normalize_axes
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer
 from tinygraph.ops.shaping.concatenate import Concatenate, Stack

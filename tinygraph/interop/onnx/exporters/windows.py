@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.spec import Array, Shape
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Shape, Tensor
 from tinygraph.interop.onnx.exporters.shapes import reshaped
 from tinygraph.interop.onnx.table import exporter
 from tinygraph.interop.onnx.writer import Writer

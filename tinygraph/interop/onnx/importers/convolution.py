@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinygraph import ops
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.importers.shapes import padded
 from tinygraph.interop.onnx.importers.spans import Span, same, spans, symmetric
 from tinygraph.interop.onnx.nodes import Node, Value, importer, of_axes, take_memory

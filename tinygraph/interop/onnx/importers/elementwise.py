@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor, as_tensor, leaf
+from tinygraph.engine import Array, Tensor, as_tensor, leaf
 from tinygraph.interop.onnx.nodes import Node, Value, array, importer, tensor, wanted_by_gradients
 from tinygraph.interop.onnx.reading import dtype_of
 

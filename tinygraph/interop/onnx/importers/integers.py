@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.base.errors import OnnxError
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.base import OnnxError
+from tinygraph.engine import Array, Tensor
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.nodes import (
     Node,

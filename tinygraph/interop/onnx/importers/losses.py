@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinygraph import ops
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.nodes import Node, Value, array, importer
 
 

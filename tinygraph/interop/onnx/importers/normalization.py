@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Tensor
 from tinygraph.interop.onnx.nodes import (
     Node,
     Value,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.interop.onnx.importers.indexing import scattered
 from tinygraph.interop.onnx.importers.spans import Span, spans, symmetric
 from tinygraph.interop.onnx.nodes import (

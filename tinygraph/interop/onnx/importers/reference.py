@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.engine.tensor import as_tensor
+from tinygraph.engine import as_tensor
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.nodes import (
     Node,

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.interop.onnx.nodes import Node, Value, array, axes_of, importer, ints, take_memory
 
 _ROUNDED: dict[str, Callable[[Array], Array]] = {

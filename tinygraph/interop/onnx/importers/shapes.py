@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import ops
-from tinygraph.engine.spec import Array
-from tinygraph.engine.tensor import Tensor
+from tinygraph.engine import Array, Tensor
 from tinygraph.interop.onnx.nodes import (
     Node,
     Value,

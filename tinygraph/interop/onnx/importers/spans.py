@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.engine.spec import Array
+from tinygraph.engine import Array
 from tinygraph.interop.onnx.nodes import Node, take_memory
 
 
