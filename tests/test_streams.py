@@ -31,6 +31,7 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.second
+@pytest.mark.sweep(4)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: Linux or macOS")
 @pytest.mark.parametrize("setting", closed_streams.SETTINGS)
 def test_one_call_of_every_command(prepared, tmp_path, setting):
