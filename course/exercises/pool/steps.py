@@ -147,6 +147,7 @@ STEPS = [
         "MaxPool2d",
         [((kernel, stride), (x,)) for x, kernel, stride in IMAGES],
         differenced=(5, 12),
+        keeps=2,  # positions in int64 where int32 would do
         drawn=lambda: images().map(lambda case: (case[1:], case[:1])),
     ),
 ]

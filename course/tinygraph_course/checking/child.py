@@ -133,11 +133,11 @@ class Child:
         return [self._named(name)(*arguments), arguments]
 
     def op(self, name: str, settings: list[Any], arrays: list[Any], needs: list[bool]) -> Any:
-        """The forward of an op, and the arrays after it; what it saves stays, under a number."""
+        """The forward of an op, the arrays after it, and the number and bytes of what it saves."""
         op = self._named(name)(*settings)
         y, saved = op.forward(memory(*needs), *arrays)
         self.saved.append((op, saved))
-        return [y, arrays, len(self.saved) - 1]
+        return [y, arrays, len(self.saved) - 1, held(saved)]
 
     def _named(self, name: str) -> Any:
         if name not in self.names:
@@ -207,6 +207,13 @@ class Child:
         if isinstance(error, SyntaxError):
             words = error.msg  # its place is told beside it
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
+
+
+def held(saved: Any) -> int:
+    """The bytes of the arrays in what an op saves."""
+    if isinstance(saved, (list, tuple)):
+        return sum(map(held, saved))
+    return saved.nbytes if isinstance(saved, np.ndarray) else 0
 
 
 def launched(

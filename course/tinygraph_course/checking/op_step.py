@@ -18,6 +18,7 @@ from tinygraph.base.frozen import frozen
 from tinygraph.testing import memory
 from tinygraph.testing.drawing import drawn
 from tinygraph.testing.gradcheck import check_problems
+from tinygraph_course.checking.child import held
 from tinygraph_course.checking.compare import difference
 from tinygraph_course.checking.known import recognised
 from tinygraph_course.checking.learner import Learner
@@ -60,12 +61,15 @@ class OpStep(Step):
         elements every mistake looks like a factor.
     drawn : callable, optional
         Gives a hypothesis strategy of such cases, for private checks.
+    keeps : float, optional
+        How many times the bytes that the solution saves for backward an op may save.
     """
 
     op: str = ""
     cases: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]] = ()
     differenced: Sequence[int] = (0,)
     drawn: Callable[[], SearchStrategy[tuple[tuple[Any, ...], tuple[Any, ...]]]] | None = None
+    keeps: float = float("inf")
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.op)
@@ -84,7 +88,7 @@ class OpStep(Step):
                     failure.with_mistake(*self._recognised(exercise, found)) if begun else failure
                 )
         words, _ = self._gradcheck(learner, right) if self.differenced else ("", None)
-        return Failure("gradient", words) if words else None
+        return Failure("gradient", words) if words else self._of_memory(learner, right)
 
     def private(self, seed: int, count: int) -> OpStep | None:
         """Drawn cases, whose gradients are compared with the solution's: some may lie at a kink."""
@@ -108,6 +112,18 @@ class OpStep(Step):
         words = re.sub(r"input (\d)", lambda found: names[int(found[1])], report.diagnosis)
         return f"gradcheck: {words}", report.worst.input if report.worst else None
 
+    def _of_memory(self, learner: Learner, right: Any) -> Failure | None:
+        """Whether an op saves more for backward than it may."""
+        for settings, arrays in self.cases if self.keeps < float("inf") else ():
+            needs = [a.dtype.kind == "f" for a in arrays]
+            due = held(right(*settings).forward(memory(*needs), *copied(arrays))[1])
+            given = {"name": self.op, "settings": list(settings), "arrays": list(arrays)}
+            kept = answer_of(learner.ask({"do": "op", **given, "needs": needs})[0])[3]
+            if kept > self.keeps * due:
+                text = f"forward saves {kept} bytes of arrays for backward, which needs {due}"
+                return Failure("saved", text, self._call(right, (settings, arrays)))
+        return None
+
     def _ask(self, learner: Learner, case: Any) -> list[Any]:
         """Output, arrays and gradients; Raised or Odd in the place of what is none."""
         settings, arrays = case
@@ -116,7 +132,7 @@ class OpStep(Step):
         first = answer_of(learner.ask({"do": "op", **given, "needs": needs})[0])
         if isinstance(first, (Raised, Odd)):
             return [first]
-        y, after, number = first
+        y, after, number, _ = first
         if not isinstance(y, np.ndarray):
             return [Odd(type(y).__name__)]
         request = {"number": number, "grad": upstream(y), "needs": needs}

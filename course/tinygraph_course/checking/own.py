@@ -76,7 +76,7 @@ def learners_op(learner: Learner, right: Any, settings: Sequence[Any]) -> tg.Op:
 
     def forward(self: Any, mem: Any, *arrays: Any) -> Any:
         given = {"name": op, "settings": list(settings), "arrays": list(arrays)}
-        y, _, number = asked(learner, op, {"do": "op", **given, "needs": list(mem.needs)})
+        y, _, number, _ = asked(learner, op, {"do": "op", **given, "needs": list(mem.needs)})
         return y, number
 
     def backward(self: Any, mem: Any, gy: Any, saved: Any, needs: Any) -> Any:
