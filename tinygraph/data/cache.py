@@ -99,9 +99,7 @@ def cached(
         pass
     except _Stale as stale:
         warnings.warn(
-            f"cached: {path}: {stale}; the dataset is made again",
-            CacheWarning,
-            stacklevel=2,
+            f"cached: {path}: {stale}; the dataset is made again", CacheWarning, stacklevel=2
         )
     dataset = dataset_fn()
     _check(dataset)

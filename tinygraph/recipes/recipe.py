@@ -261,11 +261,7 @@ class Recipe:
         return self.step(self.prepare(config, data_dir, download))
 
     def evaluate(
-        self,
-        run: RunFolder,
-        data_dir: Folder = None,
-        best: bool = False,
-        device: str = "cpu",
+        self, run: RunFolder, data_dir: Folder = None, best: bool = False, device: str = "cpu"
     ) -> dict[str, float]:
         """The metrics of a run's last or best parameters on the test data, on any device."""
         target = usable_device(device)
