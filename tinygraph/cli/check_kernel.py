@@ -38,8 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, KernelCompileError, KernelLaunchError
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, KernelCompileError, KernelLaunchError, as_path
 from tinygraph.cli.options import Options, Parser, whole_number
 from tinygraph.cuda import In, InOut, Kernel, Out, Report
 from tinygraph.cuda.launch import MARKS

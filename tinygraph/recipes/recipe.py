@@ -28,8 +28,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import show
-from tinygraph.base import ArgumentError, CheckpointError, DatasetError, GraphError
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, CheckpointError, DatasetError, GraphError, as_path
 from tinygraph.data import DataLoader
 from tinygraph.distributed import finalize, init, leads, usual_shards, world
 from tinygraph.engine import Tensor
