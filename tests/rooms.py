@@ -5,11 +5,13 @@ python -m tests.rooms        the table of rooms, with what each has left of its 
 
 import ast
 import io
+import symtable
 import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +26,8 @@ FRAMEWORK = {"tinygraph", *(room for floor in PLAN["floors"] for room in floor)}
 KNOWN = {*sys.stdlib_module_names, "numpy"}  # what every room may import
 TOP = "tinygraph"  # the files beside the rooms, which see all of them
 TOPS = (TOP, COURSE.name)
+TOLD = "TYPE_CHECKING"
+LATE = ("tinygraph.base", "tinygraph.ops.common")  # from which pages import names that come late
 
 
 def module(path: Path) -> str:
@@ -44,10 +48,26 @@ def room_of(name: str) -> str:
     return parts[1] if len(parts) > 1 and parts[1] in FLOORS else parts[0]
 
 
+@cache
+def late(package: str) -> dict[str, str]:
+    """The names that a package of ours loads late, each with its module."""
+    found = {}
+    body = ast.parse(FILES[package].read_text(encoding="utf-8")).body
+    told = [n.body for n in body if isinstance(n, ast.If) and ast.unparse(n.test) == TOLD]
+    for node in (each for part in told for each in part if isinstance(each, ast.ImportFrom)):
+        names = {alias.asname or alias.name for alias in node.names}
+        if names == {"*"} and node.module in FILES:
+            text = FILES[node.module].read_text(encoding="utf-8")
+            names = set(symtable.symtable(text, node.module, "exec").get_identifiers())
+        found |= dict.fromkeys(names, str(node.module))
+    return found
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules that a file imports where it is loaded, and for annotations.
 
-    A package whose names are lazy imports them for type checkers alone: these are left out.
+    A package whose names are lazy imports them for type checkers alone: these are left out there,
+    and stand where another file imports such a name.
     """
     outside = [
         node
@@ -62,7 +82,9 @@ def imports(path: Path) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in FILES else str(node.module)
-        elif isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+                if node.module in LATE and alias.name in late(node.module):
+                    yield late(node.module)[alias.name]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == TOLD:
             outside += node.orelse if path.name == "__init__.py" else node.body
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             outside += ast.iter_child_nodes(node)

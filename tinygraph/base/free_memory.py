@@ -15,12 +15,7 @@ _MEMINFO = Path("/proc/meminfo")
 _GROUPS = Path("/sys/fs/cgroup")
 _FILES_OF_GROUPS = (  # of version 2, and of version 1
     (_GROUPS, "memory.max", "memory.current", "inactive_file"),
-    (
-        _GROUPS / "memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
+    (_GROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
 

@@ -38,8 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, KernelCompileError, KernelLaunchError
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, KernelCompileError, KernelLaunchError, as_path
 from tinygraph.cli.options import Options, Parser, whole_number
 from tinygraph.cuda import In, InOut, Kernel, Out, Report
 from tinygraph.cuda.launch import MARKS
@@ -139,10 +138,7 @@ def _seconds(text: str) -> float:
 LAUNCH_OPTIONS: Options = {
     "--kernel NAME": ('the function, as in "scale<float>"', {"default": ""}),
     "--grid N[xN[xN]]": ("blocks: 4, 4x2 or 4x2x1", {"required": True, "type": extents}),
-    "--block N[xN[xN]]": (
-        "threads of a block: 256 or 16x16",
-        {"required": True, "type": extents},
-    ),
+    "--block N[xN[xN]]": ("threads of a block: 256 or 16x16", {"required": True, "type": extents}),
     "--arg NAME=VALUE": (
         "a parameter's value, with numpy's names and rng; NAME:in, :out, :inout say how it is "
         "used: " + EXAMPLE,
@@ -153,10 +149,7 @@ LAUNCH_OPTIONS: Options = {
         "hold the launch to this architecture too: shared memory, registers of a block",
         {"choices": ARCHITECTURES},
     ),
-    "--define NAME=VALUE": (
-        "a macro: TILE=16",
-        {"action": "append", "default": [], "type": macro},
-    ),
+    "--define NAME=VALUE": ("a macro: TILE=16", {"action": "append", "default": [], "type": macro}),
     "--timeout SECONDS": (
         "of computing, after which a block counts as endless (default 10)",
         {"type": _seconds},

@@ -184,12 +184,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     result = recipe.evaluate(run, args.data_dir, args.best, device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
-    return {
-        "recipe": recipe.name,
-        "run": str(run.path),
-        "finished": run.finished,
-        "test": result,
-    }
+    return {"recipe": recipe.name, "run": str(run.path), "finished": run.finished, "test": result}
 
 
 def how_far(run: RunFolder) -> str:

@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, nearest
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, as_path, nearest
 from tinygraph.engine import Array, Op, Tensor, philox
 from tinygraph.recipes.from_file import last_line, run_file
 from tinygraph.testing.gradcheck import check_problems

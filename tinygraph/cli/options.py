@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tinygraph.base import ArgumentError, nearest
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, as_path, nearest
 from tinygraph.data import datasets
 from tinygraph.recipes import Recipe
 from tinygraph.recipes.settings import read_setting, require_settings

@@ -33,10 +33,7 @@ RUN_CUDA: Options = {
         "where its headers lie; may be given again",
         {"dest": "include", "action": "append", "default": []},
     ),
-    "--define NAME=VALUE": (
-        "a macro: TILE=16",
-        {"action": "append", "default": [], "type": macro},
-    ),
+    "--define NAME=VALUE": ("a macro: TILE=16", {"action": "append", "default": [], "type": macro}),
     "--timeout S": (
         "seconds after which the program is ended (default 600)",
         {"type": real_number(0.01), "default": 600.0},

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.base import ArgumentError
+from tinygraph.base import AnyPath, ArgumentError, as_path, writable
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.page_paths import writable
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.cli.options import Options, whole_number
 from tinygraph.data.images import decode, pillow, pixels
 from tinygraph.engine import Array

@@ -20,7 +20,7 @@ from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import Source
 
 if TYPE_CHECKING:
-    from tinygraph.base.paths import AnyPath
+    from tinygraph.base import AnyPath
     from tinygraph.cuda.arguments import ArgumentList
     from tinygraph.cuda.emulator.findings import Report
     from tinygraph.cuda.emulator.trace import Trace

@@ -21,12 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DatasetError
+from tinygraph.base import AnyPath, ArgumentError, DatasetError, as_path, too_large
 from tinygraph.base.disk import open_regular, replace_file
-from tinygraph.base.free_memory import too_large
 from tinygraph.base.json_files import parse
 from tinygraph.base.json_text import to_json
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.dataset import ArrayDataset
 
 FORMAT = 2  # of the file; a cache of another number is made again
@@ -99,9 +97,7 @@ def cached(
         pass
     except _Stale as stale:
         warnings.warn(
-            f"cached: {path}: {stale}; the dataset is made again",
-            CacheWarning,
-            stacklevel=2,
+            f"cached: {path}: {stale}; the dataset is made again", CacheWarning, stacklevel=2
         )
     dataset = dataset_fn()
     _check(dataset)

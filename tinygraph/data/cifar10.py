@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinygraph.base import DatasetError, one_of
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, DatasetError, one_of
 from tinygraph.data import files
 from tinygraph.data.archives import tar_members, zip_members
 from tinygraph.data.dataset import SPLITS, ArrayDataset

@@ -129,11 +129,7 @@ def each_sample(dataset: Any, indices: Array) -> Iterator[Any]:
 
 
 def random_split(
-    dataset: Any,
-    lengths: Sequence[float],
-    generator: Generator | None = None,
-    *,
-    seed: int = 0,
+    dataset: Any, lengths: Sequence[float], generator: Generator | None = None, *, seed: int = 0
 ) -> list[Subset]:
     """Cut a dataset at random into parts that do not overlap.
 

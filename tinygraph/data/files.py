@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from tinygraph.base import DatasetError, install
+from tinygraph.base import AnyPath, DatasetError, as_path, install
 from tinygraph.base.disk import open_regular
-from tinygraph.base.paths import AnyPath, as_path
 
 AGAIN = "delete it and fetch it again (--download)"
 WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"

@@ -21,8 +21,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tinygraph.base.free_memory import too_large
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, as_path, too_large
 from tinygraph.data.files import fault, opened
 from tinygraph.engine import Array, Shape
 

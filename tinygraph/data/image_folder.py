@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, ShapeError, one_of, whole
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, ArgumentError, ShapeError, as_path, one_of, whole
 from tinygraph.data.dataset import BatchedDataset, chosen, sample
 from tinygraph.data.image_files import Scan
 from tinygraph.data.images import MAX_PIXELS, MODES, decode, pillow, pixels, unit_interval

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base import DatasetError, one_of
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, DatasetError, one_of
 from tinygraph.data import files
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published

@@ -19,10 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DatasetError
+from tinygraph.base import AnyPath, ArgumentError, DatasetError, as_path, too_large
 from tinygraph.base.disk import open_regular
-from tinygraph.base.free_memory import too_large
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.data.dataset import BatchedDataset, Samples, chosen
 from tinygraph.data.files import fault
 from tinygraph.engine import Array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tinygraph.base import one_of
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, one_of
 from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits

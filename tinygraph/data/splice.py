@@ -23,8 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base import one_of
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, one_of
 from tinygraph.data import files
 from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published, fault, opened

@@ -20,8 +20,7 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.base import one_of
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, one_of
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, ShapeError, nearest, unmasked, whole
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, ArgumentError, ShapeError, as_path, nearest, unmasked, whole
 from tinygraph.data.dataset import BatchedDataset
 from tinygraph.data.files import Published, fault, folders, missing, opened, verify
 from tinygraph.engine import Array

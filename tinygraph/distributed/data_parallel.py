@@ -26,8 +26,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DeviceError, whole
-from tinygraph.base.threads import one_blas_thread
+from tinygraph.base import ArgumentError, DeviceError, one_blas_thread, whole
 from tinygraph.data.share import Rows
 from tinygraph.distributed.flat import Flat
 from tinygraph.distributed.head import Found, Head, Returned

@@ -190,12 +190,7 @@ def send(x: Operand, to: int, tag: int = 0) -> Tensor:
 
 
 def recv(
-    source: int,
-    shape: Shape,
-    dtype: Any = np.float32,
-    tag: int = 0,
-    *,
-    after: Tensor | None = None,
+    source: int, shape: Shape, dtype: Any = np.float32, tag: int = 0, *, after: Tensor | None = None
 ) -> Tensor:
     """The Tensor that another rank sends with that tag; its gradient goes back there.
 

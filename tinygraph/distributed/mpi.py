@@ -235,8 +235,7 @@ class Mpi(World):
         self.bytes_sent += len(sent) - parts[self.rank].nbytes
         received = np.empty(sum(part.nbytes for part in out), np.uint8)
         self.comm.Alltoallv(
-            [sent, *_places(parts), self._mpi.BYTE],
-            [received, *_places(out), self._mpi.BYTE],
+            [sent, *_places(parts), self._mpi.BYTE], [received, *_places(out), self._mpi.BYTE]
         )
         at = 0
         for part in out:

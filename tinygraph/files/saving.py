@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, CheckpointError, unmasked
+from tinygraph.base import AnyPath, ArgumentError, CheckpointError, as_path, unmasked
 from tinygraph.base.disk import open_regular
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.engine import Array, Tensor
 from tinygraph.files.sealed import load_arrays, save_arrays, unnameable, unwritable
 

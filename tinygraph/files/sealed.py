@@ -21,12 +21,11 @@ from typing import Any, NoReturn
 import numpy as np
 import safetensors.numpy
 
-from tinygraph.base import ArgumentError, CheckpointError, unmasked
+from tinygraph.base import AnyPath, ArgumentError, CheckpointError, as_path, too_large, unmasked
 from tinygraph.base.disk import followed, open_regular, reason, write_atomically
 from tinygraph.base.disk import writing as writing
-from tinygraph.base.free_memory import SMALL, too_large
+from tinygraph.base.free_memory import SMALL
 from tinygraph.base.json_text import to_json
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.engine import Array
 
 _BLANK = b"0" * 64

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import whole
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, as_path, whole
 from tinygraph.engine import Array
 from tinygraph.interop.event_file import EventFile, require_library
 from tinygraph.show.filters import filter_pixels

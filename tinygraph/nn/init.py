@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DeviceError, DtypeError, ShapeError, unmasked
+from tinygraph.base import ArgumentError, DeviceError, DtypeError, ShapeError, too_large, unmasked
 from tinygraph.base.checks import number, one_of
-from tinygraph.base.free_memory import too_large
 from tinygraph.base.lazy import lazy
 from tinygraph.engine import Array, Generator, Tensor, default_generator, uniform
 from tinygraph.engine.writes import refuse_read_only

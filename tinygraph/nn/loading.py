@@ -19,11 +19,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 def fitting(
-    module: str,
-    state: Any,
-    leaves: Mapping[str, Kept],
-    names: Mapping[str, Kept],
-    strict: bool,
+    module: str, state: Any, leaves: Mapping[str, Kept], names: Mapping[str, Kept], strict: bool
 ) -> tuple[dict[str, Array], IncompatibleKeys]:
     """The arrays of a state by name, where they fit; CheckpointError with all that does not.
 

@@ -163,11 +163,7 @@ class PolynomialLR(Schedule):
     """A power of the share of steps that are left, down to 0."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        total_iters: int = 5,
-        power: float = 1.0,
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
     ) -> None:
         super().__init__(optimizer, last_epoch)
         self.total_iters = whole(self.op, "total_iters", total_iters)

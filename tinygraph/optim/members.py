@@ -16,10 +16,7 @@ Pairs = list[tuple["str | None", Parameter]]
 
 
 def read_groups(
-    op: str,
-    params: Any,
-    defaults: Mapping[str, Any],
-    taken: Sequence[Pairs] = (),
+    op: str, params: Any, defaults: Mapping[str, Any], taken: Sequence[Pairs] = ()
 ) -> tuple[list[Group], list[str]]:
     """Groups with all hyper-parameters and a list of Parameters each, and the names of the latter.
 

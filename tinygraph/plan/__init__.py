@@ -23,9 +23,4 @@ else:
     }
     __getattr__, __dir__ = lazy(__name__, _HOMES)
 
-__all__ = [
-    "CompiledFunction",
-    "GraphPlan",
-    "compile",
-    "plan",
-]
+__all__ = ["CompiledFunction", "GraphPlan", "compile", "plan"]

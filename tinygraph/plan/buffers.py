@@ -59,12 +59,7 @@ class KeptMemory(Memory):
     )
 
     def __init__(
-        self,
-        at: Hashable,
-        op: str,
-        needs: tuple[bool, ...],
-        draws: Streams,
-        device: Device = CPU,
+        self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams, device: Device = CPU
     ) -> None:
         super().__init__(device, needs)
         self.at, self.op, self.draws = at, op, draws  # `at` tells this call of an op from others

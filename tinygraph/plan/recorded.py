@@ -176,11 +176,7 @@ class AsItStands:
 
 
 def recorded_of(
-    trace: Trace,
-    result: Any,
-    threads: int | None,
-    tile: int | None,
-    fast: bool | None,
+    trace: Trace, result: Any, threads: int | None, tile: int | None, fast: bool | None
 ) -> Recorded:
     """A trace as something to run; Refused where no plan can repeat it."""
     account = Account(trace)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import above
-from tinygraph.base.threads import cores, one_blas_thread, pool
+from tinygraph.base import above, one_blas_thread
+from tinygraph.base.threads import cores, pool
 from tinygraph.engine import Array, Spec, here
 from tinygraph.engine.running import inherit
 from tinygraph.plan.buffers import Arena, Streams

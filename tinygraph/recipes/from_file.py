@@ -9,8 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base import ArgumentError, TinygraphError
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, ArgumentError, TinygraphError, as_path
 from tinygraph.recipes.recipe import Recipe
 
 NEEDED = ("name", "summary", "config")

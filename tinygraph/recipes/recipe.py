@@ -28,8 +28,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import show
-from tinygraph.base import ArgumentError, CheckpointError, DatasetError, GraphError
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, CheckpointError, DatasetError, GraphError, as_path
 from tinygraph.data import DataLoader
 from tinygraph.distributed import finalize, init, leads, usual_shards, world
 from tinygraph.engine import Tensor
@@ -261,11 +260,7 @@ class Recipe:
         return self.step(self.prepare(config, data_dir, download))
 
     def evaluate(
-        self,
-        run: RunFolder,
-        data_dir: Folder = None,
-        best: bool = False,
-        device: str = "cpu",
+        self, run: RunFolder, data_dir: Folder = None, best: bool = False, device: str = "cpu"
     ) -> dict[str, float]:
         """The metrics of a run's last or best parameters on the test data, on any device."""
         target = usable_device(device)

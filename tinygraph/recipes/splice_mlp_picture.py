@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tinygraph.base.page_paths import writable
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, writable
 from tinygraph.data.splice import BASES
 from tinygraph.engine import Array
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP

@@ -28,9 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, CheckpointError, nearest
+from tinygraph.base import AnyPath, ArgumentError, CheckpointError, as_path, nearest
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.engine import Array
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,

@@ -28,9 +28,8 @@ from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.base import ArgumentError, CheckpointError, DatasetError
+from tinygraph.base import ArgumentError, CheckpointError, DatasetError, one_blas_thread
 from tinygraph.base.build_cache import folder as cache_folder
-from tinygraph.base.threads import one_blas_thread
 from tinygraph.data import DataLoader
 from tinygraph.engine import Tensor
 from tinygraph.optim import Optimizer

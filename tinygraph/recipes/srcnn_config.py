@@ -22,9 +22,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from tinygraph.base import ArgumentError, nearest
+from tinygraph.base import AnyPath, ArgumentError, as_path, nearest
 from tinygraph.base.json_files import parse, read_text
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.recipes.settings import Limit, NotNegative, Positive, choices, fit, type_of
 
 DISTRIBUTIONS = tuple(f"parameters_distribution_{layer}" for layer in (1, 2, 3))

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.base import ArgumentError, CheckpointError, one_of
+from tinygraph.base import AnyPath, ArgumentError, CheckpointError, as_path, one_of
 from tinygraph.base.disk import followed
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.engine import Array
 from tinygraph.files.sealed import load_arrays, write_json
 from tinygraph.optim import SGD, Adam, Optimizer

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph import nn, show
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, as_path
 from tinygraph.engine import Array
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr

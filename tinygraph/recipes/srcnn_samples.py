@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DatasetError, install
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, ArgumentError, DatasetError, install
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
 from tinygraph.data.dataset import SHUFFLE_STREAM, BatchedDataset, permutation
 from tinygraph.engine import Array

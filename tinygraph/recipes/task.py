@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.engine import Device, get_device
 from tinygraph.training import Log

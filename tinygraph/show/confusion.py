@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.page_paths import writable
+from tinygraph.base import AnyPath, writable
 from tinygraph.base.page_text import for_matplotlib
-from tinygraph.base.paths import AnyPath
 from tinygraph.engine import Array
 from tinygraph.ops.common import documented
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save

@@ -7,10 +7,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base import ArgumentError
-from tinygraph.base.page_paths import writable
+from tinygraph.base import AnyPath, ArgumentError, writable
 from tinygraph.base.page_text import for_matplotlib
-from tinygraph.base.paths import AnyPath
 from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save
 

@@ -8,9 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.base import ArgumentError
-from tinygraph.base.page_paths import writable
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, ArgumentError, writable
 from tinygraph.engine import Array
 from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, save

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base.page_paths import writable
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, writable
 from tinygraph.engine import Array
 from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, save

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tinygraph.base import GraphError, whole
-from tinygraph.base.page_paths import writable, write
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, GraphError, whole, writable
+from tinygraph.base.page_paths import write
 from tinygraph.engine import Graph, Tensor
 from tinygraph.ops.common import documented
 from tinygraph.show.boxes import collect

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError
-from tinygraph.base.page_paths import writable
+from tinygraph.base import AnyPath, ArgumentError, writable
 from tinygraph.base.page_text import for_matplotlib
-from tinygraph.base.paths import AnyPath
 from tinygraph.engine import Array, Shape
 from tinygraph.ops.common import documented
 from tinygraph.show.figures import PICTURE, drawable, new_figure, save

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base import ArgumentError
+from tinygraph.base import AnyPath, ArgumentError, writable
 from tinygraph.base.page import (
     Section,
     document,
@@ -24,8 +24,7 @@ from tinygraph.base.page import (
     log_table,
     value_text,
 )
-from tinygraph.base.page_paths import writable, write
-from tinygraph.base.paths import AnyPath
+from tinygraph.base.page_paths import write
 from tinygraph.ops.common import documented
 from tinygraph.show.curves import is_number
 from tinygraph.show.figures import PICTURE

@@ -29,11 +29,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base import ArgumentError, CheckpointError
+from tinygraph.base import AnyPath, ArgumentError, CheckpointError, as_path
 from tinygraph.base.disk import OwnPath, open_to_append, real_folder
 from tinygraph.base.json_files import parse, read_text
 from tinygraph.base.json_text import from_json, to_json
-from tinygraph.base.paths import AnyPath, as_path, typed
+from tinygraph.base.paths import typed
 from tinygraph.distributed import from_first, launched_by, leads
 from tinygraph.engine import Array
 from tinygraph.files.sealed import load_arrays, reason, save_arrays, write_atomically, writing

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base import ArgumentError, DistributedError
-from tinygraph.base.threads import one_blas_thread
+from tinygraph.base import ArgumentError, DistributedError, one_blas_thread
 from tinygraph.data import DataLoader
 from tinygraph.data.share import Rows
 from tinygraph.distributed import DataParallel, from_first, world

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tinygraph.base import as_path
 from tinygraph.base.build_cache import key, warn
-from tinygraph.base.paths import as_path
 from tinygraph.base.trust import open_to_others
 
 FOLDER = "TINYGRAPH_CUBINS"

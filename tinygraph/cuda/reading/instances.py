@@ -26,8 +26,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.base import ArgumentError
-from tinygraph.base.paths import as_path
+from tinygraph.base import ArgumentError, as_path
 from tinygraph.cuda.reading.signature import kernels
 from tinygraph.cuda.reading.source import Source, kernel_files
 from tinygraph.cuda.reading.tokens import split_text, stated

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tinygraph.base import KernelCompileError, frozen
 
 if TYPE_CHECKING:
-    from tinygraph.base.paths import AnyPath
+    from tinygraph.base import AnyPath
     from tinygraph.cuda.reading.includes import Includes
     from tinygraph.cuda.reading.tokens import Token
 

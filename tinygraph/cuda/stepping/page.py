@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.base.page_paths import writable, write
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, writable
+from tinygraph.base.page_paths import write
 from tinygraph.base.stepped_page import page
 from tinygraph.cuda.emulator.findings import Index3
 from tinygraph.cuda.emulator.trace import Trace

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base import OnnxError
-from tinygraph.base.paths import AnyPath
+from tinygraph.base import AnyPath, OnnxError
 from tinygraph.engine import Array, no_grad
 from tinygraph.interop.onnx.library import onnx
 from tinygraph.interop.onnx.tracing import named_tensors

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import tinygraph
-from tinygraph.base import OnnxError
+from tinygraph.base import AnyPath, OnnxError, as_path
 from tinygraph.base.disk import followed, replace_file
-from tinygraph.base.paths import AnyPath, as_path
 from tinygraph.engine import Array
 from tinygraph.files.sealed import unnameable
 from tinygraph.interop.onnx.batch import carrying, open_draft

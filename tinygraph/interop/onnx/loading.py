@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import OnnxError, unmasked
-from tinygraph.base.paths import AnyPath, as_path
+from tinygraph.base import AnyPath, OnnxError, as_path, unmasked
 from tinygraph.engine import Array, Buffer, Parameter, Tensor, as_tensor
 from tinygraph.interop.onnx.nodes import Value, is_plain
 from tinygraph.interop.onnx.program import Expansion, Program, versions

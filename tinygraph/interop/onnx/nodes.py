@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.base import OnnxError
-from tinygraph.base.free_memory import too_large
+from tinygraph.base import OnnxError, too_large
 from tinygraph.engine import Tensor, as_tensor, here
 from tinygraph.ops.common import astype
 

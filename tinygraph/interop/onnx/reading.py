@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.base import OnnxError
-from tinygraph.base.free_memory import too_large
+from tinygraph.base import OnnxError, too_large
 from tinygraph.engine import Array
 from tinygraph.interop.onnx.library import onnx
 

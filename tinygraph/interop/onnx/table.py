@@ -25,9 +25,7 @@ EXPORTERS: dict[type[Op], Exporter] = {}
 EVAL = "model.eval(), before it is saved"
 
 # Ops that no operators can stand for, and why.
-WITHOUT_ONNX: dict[type[Op], str] = {
-    Dropout: "it draws random numbers, as in training",
-}
+WITHOUT_ONNX: dict[type[Op], str] = {Dropout: "it draws random numbers, as in training"}
 
 
 def exporter(*ops: type[Op]) -> Callable[[F], F]:

@@ -58,12 +58,7 @@ class Writer:
         return self.nodes_of(kind, 1, *inputs, domain=domain, **attributes)[0]
 
     def nodes_of(
-        self,
-        kind: str,
-        outputs: int,
-        *inputs: str,
-        domain: str = DEFAULT_DOMAIN,
-        **attributes: Any,
+        self, kind: str, outputs: int, *inputs: str, domain: str = DEFAULT_DOMAIN, **attributes: Any
     ) -> list[str]:
         """Add an operator with several outputs, and return their names."""
         names = [self.fresh(kind.lower()) for _ in range(outputs)]

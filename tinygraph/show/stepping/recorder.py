@@ -218,10 +218,7 @@ class Recorder(Runner):
     def _explain(self, node: Tensor) -> dict[str, Any]:
         """What a number of an op comes from, and the forms of a convolution."""
         share, convolutions = self._share
-        return {
-            "origins": origins(node, share),
-            "forms": forms(node, self.arrays, convolutions),
-        }
+        return {"origins": origins(node, share), "forms": forms(node, self.arrays, convolutions)}
 
     def _forward_step(self, node: Tensor, saved: Any) -> None:
         kept = [] if saved is FREED else [a for a in arrays_in(saved) if a is not None]

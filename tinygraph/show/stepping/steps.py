@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tinygraph.base import DeviceError, GraphError
+from tinygraph.base import AnyPath, DeviceError, GraphError, writable
 from tinygraph.base.page import escape
-from tinygraph.base.page_paths import writable, write
-from tinygraph.base.paths import AnyPath
+from tinygraph.base.page_paths import write
 from tinygraph.base.stepped_page import page
 from tinygraph.engine import Graph, Tensor, run_backward, topological_order
 from tinygraph.plan import plan

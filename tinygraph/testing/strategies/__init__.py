@@ -20,11 +20,7 @@ try:
 except ImportError as error:
     raise ImportError(
         explain(
-            "tg.testing.strategies",
-            "hypothesis",
-            "the library",
-            "no such library",
-            install("test"),
+            "tg.testing.strategies", "hypothesis", "the library", "no such library", install("test")
         )
     ) from error
 

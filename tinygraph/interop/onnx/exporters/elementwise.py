@@ -45,19 +45,22 @@ from tinygraph.ops.elementwise.smooth_activations import Logsigmoid, Mish, Silu,
 from tinygraph.ops.elementwise.softplus import Softplus
 from tinygraph.ops.elementwise.tanh import Tanh
 
-# Ops that are one operator without settings.
+# Ops that are one operator.
 SAME: dict[type[Op], str] = {
     Ceil: "Ceil",
     Cos: "Cos",
     Erf: "Erf",
     Exp: "Exp",
     Floor: "Floor",
+    Gelu: "Gelu",
     Hardswish: "HardSwish",
+    LeakyRelu: "LeakyRelu",
     Log: "Log",
     Mish: "Mish",
     Neg: "Neg",
     Reciprocal: "Reciprocal",
     Round: "Round",
+    Selu: "Selu",
     Sigmoid: "Sigmoid",
     Sign: "Sign",
     Sin: "Sin",
@@ -68,11 +71,21 @@ SAME: dict[type[Op], str] = {
 }
 
 
-def _one_operator(kind: str) -> Exporter:
-    return lambda w, node, x: w.node(kind, x)
+# Their settings, each with the op's name for it.
+SETTINGS: dict[type[Op], dict[str, str]] = {
+    Gelu: {"approximate": "approximate"},
+    LeakyRelu: {"alpha": "negative_slope"},
+    Selu: {"alpha": "alpha", "gamma": "scale"},
+}
 
 
-EXPORTERS.update({op: _one_operator(kind) for op, kind in SAME.items()})
+def _one_operator(kind: str, settings: dict[str, str]) -> Exporter:
+    return lambda w, node, x: w.node(
+        kind, x, **{theirs: getattr(node.op, ours) for theirs, ours in settings.items()}
+    )
+
+
+EXPORTERS.update({op: _one_operator(kind, SETTINGS.get(op, {})) for op, kind in SAME.items()})
 
 
 @exporter(Abs)
@@ -121,11 +134,6 @@ def relu(w: Writer, node: Tensor, x: str) -> str:
     return w.node("Identity" if node.dtype.kind == "u" else "Relu", x)
 
 
-@exporter(LeakyRelu)
-def leaky_relu(w: Writer, node: Tensor, x: str) -> str:
-    return w.node("LeakyRelu", x, alpha=node.op.negative_slope)
-
-
 @exporter(Prelu)
 def prelu(w: Writer, node: Tensor, x: str, slope: str) -> str:
     """The slopes in a shape that broadcasts to x: (C, 1, ...), or () for one of all."""
@@ -142,11 +150,6 @@ def elu(w: Writer, node: Tensor, x: str) -> str:
     return y if node.op.scale == 1 else w.node("Mul", y, w.constant(node.op.scale, node.dtype))
 
 
-@exporter(Selu)
-def selu(w: Writer, node: Tensor, x: str) -> str:
-    return w.node("Selu", x, alpha=node.op.alpha, gamma=node.op.scale)
-
-
 @exporter(Celu)
 def celu(w: Writer, node: Tensor, x: str) -> str:
     """ONNX has the operator for float32 alone."""
@@ -154,11 +157,6 @@ def celu(w: Writer, node: Tensor, x: str) -> str:
         return w.node("Celu", x, alpha=node.op.alpha)
     alpha = w.constant(node.op.alpha, node.dtype)
     return w.node("Mul", w.node("Elu", w.node("Div", x, alpha)), alpha)
-
-
-@exporter(Gelu)
-def gelu(w: Writer, node: Tensor, x: str) -> str:
-    return w.node("Gelu", x, approximate=node.op.approximate)
 
 
 @exporter(Silu)

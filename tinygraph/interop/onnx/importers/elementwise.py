@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from tinygraph.engine import Array, Tensor, as_tensor, leaf
 from tinygraph.interop.onnx.nodes import Node, Value, array, importer, tensor, wanted_by_gradients
 from tinygraph.interop.onnx.reading import dtype_of
 
-_SAME: dict[str, tuple[Callable[..., Tensor], Any]] = {  # what numpy has of it, for any dtype
+# What numpy has of it, for any dtype, and the attributes that are arguments of the op.
+_SAME: dict[str, tuple[Any, ...]] = {
     "Abs": (ops.abs, np.abs),
     "Neg": (ops.neg, np.negative),
     "Exp": (ops.exp, None),
@@ -32,17 +34,21 @@ _SAME: dict[str, tuple[Callable[..., Tensor], Any]] = {  # what numpy has of it,
     "HardSwish": (ops.hardswish, None),
     "Softsign": (ops.softsign, None),
     "Mish": (ops.mish, None),
+    "Elu": (ops.elu, None, "alpha"),
+    "Celu": (ops.celu, None, "alpha"),
+    "LeakyRelu": (ops.leaky_relu, None, "alpha"),
+    "Gelu": (ops.gelu, None, "approximate"),
 }
 
 
-def _register(kind: str, function: Callable[..., Tensor], in_numpy: Any) -> None:
+def _register(kind: str, function: Callable[..., Tensor], in_numpy: Any, *attributes: str) -> None:
     @importer(kind, numpy=in_numpy)
     def same(node: Node, x: Value) -> Tensor:
-        return function(x)
+        return function(x, *[node[name] for name in attributes])
 
 
-for _kind, (_function, _in_numpy) in _SAME.items():
-    _register(_kind, _function, _in_numpy)
+for _kind, _entry in _SAME.items():
+    _register(_kind, *_entry)
 
 
 def _relu_of_integers(x: Array) -> Array:
@@ -56,26 +62,11 @@ def relu(node: Node, x: Value) -> Value:
     return ops.relu(tensor(x)) if x.dtype in (np.float32, np.float64) else _relu_of_integers(x)
 
 
-@importer("Elu")
-def elu(node: Node, x: Value) -> Tensor:
-    return ops.elu(x, node["alpha"])
-
-
-@importer("Celu")
-def celu(node: Node, x: Value) -> Tensor:
-    return ops.celu(x, node["alpha"])
-
-
 @importer("Selu")
 def selu(node: Node, x: Value) -> Tensor:
     if abs(node["alpha"] - 1.67326319) < 1e-7 and abs(node["gamma"] - 1.05070102) < 1e-7:
         return ops.selu(x)
     return ops.mul(ops.elu(x, node["alpha"]), node["gamma"])
-
-
-@importer("LeakyRelu")
-def leaky_relu(node: Node, x: Value) -> Tensor:
-    return ops.leaky_relu(x, node["alpha"])
 
 
 @importer("ThresholdedRelu")
@@ -93,11 +84,6 @@ def hard_sigmoid(node: Node, x: Value) -> Tensor:
 @importer("Softplus")
 def softplus(node: Node, x: Value) -> Tensor:
     return ops.softplus(x, 1.0, 1e30)  # without the bend that PyTorch puts at 20
-
-
-@importer("Gelu")
-def gelu(node: Node, x: Value) -> Tensor:
-    return ops.gelu(x, node["approximate"])
 
 
 @importer("Swish")
@@ -148,44 +134,16 @@ def tan(node: Node, x: Value) -> Tensor:
     return ops.div(ops.sin(x), ops.cos(x))
 
 
-@importer("Sinh")
-def sinh(node: Node, x: Value) -> Tensor:
-    return _known(x, np.sinh, np.cosh)
-
-
-@importer("Cosh")
-def cosh(node: Node, x: Value) -> Tensor:
-    return _known(x, np.cosh, np.sinh)
-
-
-@importer("Asin")
-def asin(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arcsin, lambda v: 1 / np.sqrt(1 - v * v))
-
-
-@importer("Acos")
-def acos(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arccos, lambda v: -1 / np.sqrt(1 - v * v))
-
-
-@importer("Atan")
-def atan(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arctan, lambda v: 1 / (1 + v * v))
-
-
-@importer("Asinh")
-def asinh(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arcsinh, lambda v: 1 / np.sqrt(1 + v * v))
-
-
-@importer("Acosh")
-def acosh(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arccosh, lambda v: 1 / np.sqrt(v * v - 1))
-
-
-@importer("Atanh")
-def atanh(node: Node, x: Value) -> Tensor:
-    return _known(x, np.arctanh, lambda v: 1 / (1 - v * v))
+_KNOWN: dict[str, tuple[Any, Any]] = {  # a function of numpy, and its derivative
+    "Sinh": (np.sinh, np.cosh),
+    "Cosh": (np.cosh, np.sinh),
+    "Asin": (np.arcsin, lambda v: 1 / np.sqrt(1 - v * v)),
+    "Acos": (np.arccos, lambda v: -1 / np.sqrt(1 - v * v)),
+    "Atan": (np.arctan, lambda v: 1 / (1 + v * v)),
+    "Asinh": (np.arcsinh, lambda v: 1 / np.sqrt(1 + v * v)),
+    "Acosh": (np.arccosh, lambda v: 1 / np.sqrt(v * v - 1)),
+    "Atanh": (np.arctanh, lambda v: 1 / (1 - v * v)),
+}
 
 
 def _known(x: Value, function: Callable[..., Array], derivative: Callable[..., Array]) -> Tensor:
@@ -202,6 +160,10 @@ def _known(x: Value, function: Callable[..., Array], derivative: Callable[..., A
     slope = np.asarray(derivative(x0), x0.dtype)
     moved = ops.mul(ops.where(np.isfinite(x0), ops.sub(node, x0), 0.0), _finite(slope))
     return ops.add(ops.where(np.isfinite(y0), moved, 0.0), y0)
+
+
+for _kind, (_function, _derivative) in _KNOWN.items():
+    _register(_kind, partial(_known, function=_function, derivative=_derivative), None)
 
 
 def _finite(slope: Array) -> Array:

@@ -27,13 +27,7 @@ from tinygraph.interop.onnx.nodes import (
 
 @importer("BatchNormalization", trains=True)
 def batch_normalization(
-    node: Node,
-    x: Value,
-    scale: Value,
-    b: Value,
-    mean: Value,
-    var: Value,
-    training: bool = False,
+    node: Node, x: Value, scale: Value, b: Value, mean: Value, var: Value, training: bool = False
 ) -> Any:
     """`momentum` weights the old value; in tinygraph as in PyTorch the new one."""
     eps, momentum = node["epsilon"], node["momentum"]
