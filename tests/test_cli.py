@@ -386,3 +386,43 @@ def test_errors_stay_off_stdout_with_json(capsys):
     assert main(["evaluate", "absent", "--json"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("error: ")
+
+
+# ---- commands of other packages --------------------------------------------------------------
+
+
+def installed(monkeypatch, name, value):
+    """An entry point as another package would have it."""
+    from importlib.metadata import EntryPoint
+
+    from tinygraph.cli import arguments
+
+    point = EntryPoint(name, value, "tinygraph.commands")
+    monkeypatch.setattr(arguments, "entry_points", lambda group: [point])
+    monkeypatch.setattr(arguments, "PARSERS", {**arguments.PARSERS})
+
+
+def test_a_package_adds_a_command(monkeypatch, tmp_path, capsys):
+    (tmp_path / "greeting.py").write_text(
+        "from tinygraph.cli.arguments import Command\n"
+        "def greet(args):\n    print('hello', args.name)\n    return {'ok': True}\n"
+        "GREET = Command(greet, 'say hello', 'you', {'NAME': 'whom'})\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    installed(monkeypatch, "greet", "greeting:GREET")
+    assert main(["greet", "you"]) == 0 and capsys.readouterr().out == "hello you\n"
+    assert "did you mean '--json'" in fails(capsys, ["greet", "you", "--jsno"])
+
+
+def test_a_command_whose_package_is_gone_is_none_and_a_broken_one_is_named(
+    monkeypatch, tmp_path, capsys
+):
+    installed(monkeypatch, "gone", "package_that_is_gone.commands:GONE")
+    assert main(["recipes"]) == 0
+    assert "expected one of" in fails(capsys, ["gone"])
+    (tmp_path / "broken_commands.py").write_text("1 / 0\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    installed(monkeypatch, "broken", "broken_commands:COMMAND")
+    words = "broken: expected a command, got ZeroDivisionError: division by zero"
+    assert f"{words}. Way out: install broken_commands again" in fails(capsys, ["recipes"])
