@@ -33,7 +33,9 @@ extensions = [
     "myst_parser",
     "sphinx_copybutton",
 ]
-exclude_patterns = [  # of the folder generated: parts of other pages
+exclude_patterns = [
+    "course/example",  # an exercise, which its page shows
+    # of the folder generated: parts of other pages
     "_build", "reference/generated/names_table.md", "reference/generated/onnx_table.md",
 ]  # fmt: skip
 default_role = "literal"  # docstrings write `x` for code
