@@ -340,6 +340,7 @@ EVERY_KIND = [
 ]
 
 
+@pytest.mark.second
 @pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", EVERY_KIND)
 def test_first_middle_and_last_step_are_drawn_without_an_error(name, tmp_path, monkeypatch):

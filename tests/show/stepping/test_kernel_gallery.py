@@ -73,6 +73,7 @@ def of_profile(lines):
     return sums
 
 
+@pytest.mark.second
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", RIGHT + WRONG)
 def test_requests_sectors_and_turns_are_the_profiles(case):
