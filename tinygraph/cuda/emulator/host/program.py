@@ -52,7 +52,7 @@ class ProgramRun:
 
     @property
     def ok(self) -> bool:
-        return not self.reports
+        return all(report.ok for report in self.reports)
 
 
 def run(
@@ -157,7 +157,9 @@ class _Reader(Thread):
             found = teller.finding(raw)
             if found:
                 place = (found.kind, found.file, found.line, found.array)
-                self._found.setdefault(name, {}).setdefault(place, found)
+                kept = self._found.setdefault(name, {}).setdefault(place, found)
+                if (kept.note and not found.note) or (kept.same_value and not found.same_value):
+                    self._found[name][place] = found
         return [Report(name or "host", list(found.values())) for name, found in self._found.items()]
 
 

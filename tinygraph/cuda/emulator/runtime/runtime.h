@@ -22,6 +22,7 @@
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
  *     memory.c    the memory of a program, and the heap of its kernels
+ *     clash.c     an access that meets one which nothing orders before it
  *     locks.c     locks that are taken in another order than elsewhere
  *     waits.c     blocks that do not come to an end, and for whom they wait
  *     check.c     the checker: one access to memory, one launch
@@ -102,6 +103,8 @@ typedef struct Fiber {
     uint32_t depth;
     uint32_t clock;      /* grows at each synchronisation of this fiber */
     uint32_t seen[WARP]; /* how far the other lanes' clocks had come when we last met */
+    struct { uintptr_t address; uint32_t size, epoch, found, site; uint64_t value; }
+        look; /* a plain read that may be the first step of an atomicCAS: as what it was found */
     struct Locks *locks; /* locks.c: those that it holds */
     struct Knowledge *known, *fence; /* what comes before this thread; before its last fence */
     bool fence_in_block;
@@ -234,11 +237,13 @@ static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
  * of the kernel has hooks, and a single worker executes all blocks. */
 typedef enum {
     BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
-    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC
+    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC,
+    NOTE = 64 /* beside a kind: no mistake since Volta, where threads that have left do not count */
 } FindingKind;
 enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
        OF_THE_BLOCK = 32, /* shared memory: other blocks have their own */
-       RELEASING = 64 /* an atomic after a __threadfence */ };
+       RELEASING = 64, /* an atomic after a __threadfence */
+       VALUE_SHIFT = 7 /* of a plain read: some bits of what was there, from here on */ };
 typedef struct {
     void (*block_begins)(Worker *w);
     void (*block_ends)(void);

@@ -96,8 +96,12 @@ static FindingKind last_kind(void) {
     uint32_t tg_check_findings(const void **);
     const void *table;
     uint32_t tg_finding_size(void);
-    const uint32_t found = tg_check_findings(&table);
-    return found ? *(const int32_t *)((const char *)table + (size_t)(found - 1) * tg_finding_size()) : 0;
+    for (uint32_t left = tg_check_findings(&table); left--;) {
+        const char *found = (const char *)table + (size_t)left * tg_finding_size();
+        const int32_t kind = *(const int32_t *)found;
+        if (!(kind & NOTE)) return (FindingKind)kind;
+    }
+    return 0;
 }
 
 /* As a GPU says it: the place, the thread, the condition. */
