@@ -103,6 +103,22 @@ def test_a_mask_may_name_lanes_that_have_left(name):
     assert_found(report, "warp-sync", source)
 
 
+def test_halves_of_a_warp_vote_before_one_of_them_leaves():
+    """The helper's one line is a call with masks of its own at each time."""
+    source = """
+    __device__ int any(unsigned mask, int p) { return __any_sync(mask, p); } // <-
+    __global__ void k(int* y) {
+        const int t = threadIdx.x;
+        if (any(0xffffu << (t & 16), t == 3) || t % 16 < 4) return;
+        y[t] = any(~0u, t == 31);
+    }"""
+    y = np.zeros(32, np.int32)
+    report = check(source, 1, 32, InOut(y))
+    assert report.ok, report.text()
+    assert y.tolist() == 20 * [0] + 12 * [1]
+    assert_found(report, "warp-sync", source)
+
+
 @pytest.mark.parametrize("group", ["reduce(g, x[t], cg::plus<int>())", "inclusive_scan(g, x[t])"])
 def test_a_tile_of_which_lanes_have_left(group):
     source = f"""
@@ -142,10 +158,13 @@ ELSEWHERE = {
         if (t >= n) return;
         if (t < 8) y[t] = __ballot_sync(0xffffu, 1); // <-
         __syncthreads(); // <-""",
-    "at a vote with another mask": """
+    "at another vote, with another mask": """
         if (t >= n) return;
         if (t < 8) y[t] = __ballot_sync(0xffffu, 1); // <-
-        else y[t] = __ballot_sync(0xff00u, 1); // <-""",
+        else if (t < 16) y[t] = __ballot_sync(0xff00u, 1); // <-""",
+    "at the same vote, with another mask": """
+        if (t >= n) return;
+        y[t] = __any_sync(t < 8 ? 0xffu : 0xfffffu, 1); // <-""",
     "in another call": """
         if (t >= n) return;
         if (t < 8) y[t] = __ballot_sync(0xffffu, 1); // <-

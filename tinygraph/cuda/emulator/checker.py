@@ -8,13 +8,13 @@ counters, which the debug information turns into lines.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.arguments import Argument, ArgumentList
@@ -33,7 +33,7 @@ from tinygraph.cuda.emulator.native import (
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish, located
-from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
+from tinygraph.cuda.emulator.telling import CHECKED_WAYS_OUT, TellingKernel, kind_of
 from tinygraph.cuda.emulator.variables import Variables
 
 # Flags of a region, as in runtime/check.h.
@@ -51,6 +51,7 @@ class CheckedKernel(TellingKernel):
     """A kernel compiled with a hook before every access to memory."""
 
     build = "checked"
+    ways_out: ClassVar[Mapping[int, str]] = {**TellingKernel.ways_out, **CHECKED_WAYS_OUT}
     follows = True  # whether a launch in which an undefined value may be used is looked at again
 
     @cached_property

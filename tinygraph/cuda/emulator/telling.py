@@ -30,6 +30,11 @@ _KINDS = [
     "arithmetic",
 ]
 
+CHECKED_WAYS_OUT = {  # by the kind of failure: the checker was on, and has not seen it come
+    1: "see that line: code and constants of the kernel cannot be written, and what a library does "
+    "the checker does not see",
+    6: "let all lanes of a mask reach the same call",
+}
 _NOTE = 64  # in runtime/runtime.h: beside a kind
 _SINCE_VOLTA = (
     "A note, no mistake: since Volta (compute capability 7.0) threads that have left the kernel do "

@@ -235,7 +235,7 @@ void check_block_begins(Worker *w) {
         check_shared_array(&(SharedSlot){.name = "dynamic", .element = 1}, w->arena);
     memset(w->arena, 0xff, w->launch->shared); /* NaN: whoever reads it anyway should notice */
     for (uint32_t i = 0; i < w->threads; i++) {
-        w->fibers[i].depth = w->fibers[i].look.found = 0;
+        w->fibers[i].depth = w->fibers[i].look.found = w->fibers[i].calls = 0;
         locks_thread_begins(&w->fibers[i]);
     }
     race_block_begins(w);

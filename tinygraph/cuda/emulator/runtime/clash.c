@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A store that races with one before it: once it is done, is there what was there? */

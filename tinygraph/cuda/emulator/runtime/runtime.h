@@ -83,6 +83,7 @@ typedef struct {
     void *all;
     uint64_t undefined; /* of the value, while values are followed: these bits, from this origin */
     uint32_t origin;
+    uint64_t number; /* of this call among those of the block */
 } Meeting;
 
 struct Knowledge; /* race.c: which accesses of other blocks and warps come before mine */
@@ -97,6 +98,7 @@ typedef struct Fiber {
     Place barrier; /* where it waits for the block */
     uint64_t barrier_path;
     Meeting meeting;
+    uint32_t calls; /* of its warp that it has made */
     struct CopyQueue *copies;
     /* while checking */
     uintptr_t frames[MAX_FRAMES]; /* return addresses of the calls it is in, outermost first */
@@ -183,6 +185,7 @@ typedef struct Worker {
     uint32_t busy;    /* warps that have fresh or ready lanes, as bits */
     uint32_t alive, arrived;
     uint32_t votes, vote_result;
+    uint64_t calls;   /* of warps that its lanes have made */
     uint64_t block_number;
     uint32_t epoch;   /* barriers that the block has passed */
     bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */

@@ -113,17 +113,35 @@ static bool complete(uint32_t warp, const Meeting *mine) {
     return true;
 }
 
-/* While checking: a mask must name the caller.  Who has left is not waited for since Volta. */
+/* While checking: the current lane names one that has left.  Since Volta it is not waited for; but
+ * it must not have come to this call, or made another one meanwhile, with a mask of its own. */
+static void check_absent(const Fiber *left, const char *what) {
+    const Fiber *me = current_fiber();
+    const Meeting *mine = &me->meeting, *last = &left->meeting;
+    const bool same = left->calls == me->calls && last->call == mine->call &&
+                      last->place.line == mine->place.line;
+    const bool apart = left->calls && !(last->mask >> me->public.lane & 1);
+    if (apart && (same || last->number > mine->number))
+        complain(0, mine, last->place, "but a lane that it names came with another mask, and left");
+    else
+        complain(NOTE, mine, (Place){0}, what);
+}
+
+/* While checking: a mask must name the caller, and be that of the others. */
 static void check_mask(const Meeting *mine) {
     const uint32_t me = 1u << tg_current->lane, warp = tg_current->warp;
     const uint32_t gone = mine->mask & lanes_of_warp(tg_worker, warp) & ~current_warp()->alive;
     if (!(mine->mask & me)) complain(0, mine, (Place){0}, "which does not name the lane itself");
-    if (gone) complain(NOTE, mine, (Place){0}, "which names lanes that have left the kernel");
+    for (uint32_t rest = gone; rest; rest &= rest - 1)
+        check_absent(lane_fiber(warp, first_lane(rest)),
+                     "which names lanes that have left the kernel");
 }
 
 static void meet(void) {
     Fiber *me = current_fiber();
     const uint32_t warp = me->public.warp, lane = 1u << me->public.lane;
+    me->calls++;
+    me->meeting.number = ++tg_worker->calls;
     if (tg_observer) check_mask(&me->meeting);
     me->meeting.mask |= lane;
     current_warp()->at_warp |= lane;
@@ -145,7 +163,7 @@ void warp_lane_left(uint32_t warp) {
         Thread *left = tg_current;
         tg_current = &fiber->public;
         if (tg_observer)
-            complain(NOTE, &fiber->meeting, (Place){0}, "which names lanes that leave the kernel");
+            check_absent((Fiber *)left, "which names lanes that leave the kernel");
         const bool done = complete(warp, &fiber->meeting);
         tg_current = left;
         if (done) return;
