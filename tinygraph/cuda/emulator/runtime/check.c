@@ -159,7 +159,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     Worker *w = tg_worker;
     const uintptr_t address = (uintptr_t)pointer;
     if (!w || !w->in_kernel) return;
-    clash_settle();
+    if (clash_stored) clash_settle();
     if (how & (ATOMIC | VOLATILE)) tg_atomic_pause(); /* it may spin until another thread writes */
     if (address - (uintptr_t)w->fibers < MAX_THREADS * sizeof(Fiber)) return; /* threadIdx etc. */
     Region *r = region_of(address);
@@ -242,7 +242,7 @@ void check_block_begins(Worker *w) {
 }
 
 static void block_ends(void) {
-    clash_settle();
+    if (clash_stored) clash_settle();
     if (tg_worker->abandoned) findings_uncounted();
     if (beyond.waits && !tg_worker->abandoned) beyond_resolve(false);
     if (tg_profiling) profile_barrier();
@@ -325,7 +325,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     findings_forget();
     beyond.waits = false, fine.type = NULL;
     race_launch_begins();
-    clash_forget();
+    clash_stored = 0;
     profile_launch_begins();
 }
 

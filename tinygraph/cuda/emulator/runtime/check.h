@@ -40,7 +40,8 @@ enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRI
        /* memory of a program: given back with cudaFree; its state is kept from launch to launch; the
         * size of its elements is that of the first access */
        GIVEN_BACK = 32, KEPT_STATE = 64, OPEN_ELEMENT = 128,
-       HEAP = 256 /* that of the device: bytes are TAKEN or nobody's */ };
+       HEAP = 256, /* that of the device: bytes are TAKEN or nobody's */
+       SWAPPED = 512 /* an atomicCAS has come: plain reads keep some bits of what was there */ };
 typedef struct {
     uintptr_t low, high;
     char name[64];
@@ -117,8 +118,8 @@ void check_heap_given(uintptr_t low, size_t bytes);
 bool memory_refuses(Region *r, uintptr_t address, uint32_t size, const char *verb, Place place);
 
 /* clash.c */
-void clash_settle(void);
-void clash_forget(void);
+extern __attribute__((visibility("hidden"))) uint32_t clash_stored; /* a store is looked at, */
+void clash_settle(void); /* as soon as it is done */
 void clash_look(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
                 uint32_t site);
 

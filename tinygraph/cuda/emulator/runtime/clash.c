@@ -9,15 +9,13 @@
 #include <string.h>
 
 /* A store that races with one before it: once it is done, is there what was there? */
-static struct { uint32_t found, size; const void *address; char before[64]; } stored;
+uint32_t clash_stored; /* the number of the finding, */
+static struct { uint32_t size; const void *address; char before[64]; } stored;
 
 void clash_settle(void) {
-    if (!stored.found) return;
-    if (!memcmp(stored.address, stored.before, stored.size)) found_alike(stored.found);
-    stored.found = 0;
+    if (!memcmp(stored.address, stored.before, stored.size)) found_alike(clash_stored);
+    clash_stored = 0;
 }
-
-void clash_forget(void) { stored.found = 0; }
 
 static void tell_race(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
                       uint32_t site, Conflict c) {
@@ -35,7 +33,7 @@ static void tell_race(const Region *r, uintptr_t address, uint32_t size, uint32_
                  block.x, block.y, block.z))
         found_other(block, thread);
     if (how & c.earlier.how & WRITE && c.last && size <= sizeof stored.before) {
-        stored.found = found_number(), stored.size = size, stored.address = (const void *)address;
+        clash_stored = found_number(), stored.size = size, stored.address = (const void *)address;
         memcpy(stored.before, stored.address, size);
     }
     if (!found_number()) return;
@@ -61,8 +59,9 @@ static uint32_t value_bits(uintptr_t address, bool whole) {
  * is forgiven is a place in the source, unless a thread goes on to change the word otherwise. */
 void tg_before_swap(const void *pointer, const void *expected, unsigned size) {
     const uintptr_t address = (uintptr_t)pointer;
-    const Region *r = tg_observer && tg_current ? region_of(address) : NULL;
+    Region *r = tg_observer && tg_current ? region_of(address) : NULL;
     if (!r || r->high - address < size) return;
+    r->flags |= SWAPPED;
     Fiber *me = current_fiber();
     if (me->look.found && me->look.address == address && me->look.size == size &&
         me->look.epoch == tg_worker->epoch && !memcmp(&me->look.value, expected, size)) {
@@ -84,11 +83,11 @@ void clash_look(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place
                 uint32_t site) {
     const size_t first = address - r->low, end = first + size;
     const bool looks = !(how & (WRITE | ATOMIC | VOLATILE));
-    Fiber *me = current_fiber();
-    if (me->look.found && !looks && address == me->look.address) {
-        found_look(me->look.found, 0);
-        me->look.found = 0;
+    if (!looks && current_fiber()->look.found && address == current_fiber()->look.address) {
+        found_look(current_fiber()->look.found, 0);
+        current_fiber()->look.found = 0;
     }
+    const bool keeps = looks && r->flags & SWAPPED;
     Conflict conflict = {{0}, NULL, false};
     for (size_t word = first / 4; word * 4 < end; word++) {
         const size_t from = word * 4 < first ? first - word * 4 : 0;
@@ -96,7 +95,7 @@ void clash_look(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place
         const bool whole = from == 0 && to == 4;
         Cell *parts = r->parts ? r->parts[word] : NULL;
         if (whole && !parts) {
-            const uint32_t bits = looks ? value_bits(r->low + word * 4, true) << VALUE_SHIFT : 0;
+            const uint32_t bits = keeps ? value_bits(r->low + word * 4, true) << VALUE_SHIFT : 0;
             if (race_visit(&r->cells[word], how | bits, site, &conflict)) break;
             continue;
         }
@@ -108,7 +107,7 @@ void clash_look(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place
         }
         for (size_t i = from; i < to; i++) {
             const uintptr_t byte = r->low + word * 4 + i;
-            const uint32_t bits = looks ? value_bits(byte, false) << VALUE_SHIFT : 0;
+            const uint32_t bits = keeps ? value_bits(byte, false) << VALUE_SHIFT : 0;
             if (race_visit(&parts[i], how | bits, site, &conflict)) break;
         }
         if (conflict.what) break;
