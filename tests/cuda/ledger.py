@@ -14,8 +14,9 @@ say how many wait.
 What all mutants share, the emulator and the compiler, stands in the first line of each file.  A
 change of it does not empty the ledger: the emulator has tests of its own, and tests in minutes
 would end with each commit to it.  `make test` then tries a larger sample of the entries, and says
-so.  `make test-all` tries every mutant that these very tools have not tried, and one in 32 of the
-others: an entry that is wrong, for whatever reason, fails there.
+so.  `make test-all` tries one in 16 of those that these very tools have not tried, and one in 32 of
+the others: an entry that is wrong, for whatever reason, fails there.  `make test-nightly` tries all
+that other tools have tried.
 
     make ledger              try what has no entry, or all of a file that other tools have tried
     make ledger ARGS=--all   try every mutant

@@ -137,10 +137,17 @@ def test_mutant(name, sandbox, outcomes):
     try_mutant(name, sandbox, outcomes)
 
 
+def later_marks(name):
+    """Those of a file in one process; of entries by another emulator or compiler one in 16."""
+    group = pytest.mark.xdist_group(TO_TRY[name].file)
+    known_by_others = name in PLAN.known and TO_TRY[name].file in PLAN.other_tools
+    return [group, pytest.mark.sweep(16)] if known_by_others else [group]
+
+
 @pytest.mark.second
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.xdist_group(TO_TRY[name].file)) for name in PLAN.later],
+    [pytest.param(name, marks=later_marks(name)) for name in PLAN.later],
 )
 def test_mutant_again(name, sandbox, outcomes):
     """Those that the first tier takes from the ledger, or has no time for."""

@@ -53,6 +53,8 @@ def test_a_finding_has_all_its_fields(wrong):
         "other_thread": None,
         "event": None,
         "others": 0,
+        "note": False,
+        "same_value": False,
         "message": "wrong, block (1, 0, 0) thread (8, 0, 0), x[40]: read of 4 bytes; x has 40 "
         "elements\n  <source>:4: if (i <= n) y[i] = 2 * x[i];\n"
         f"Usual cause: {CAUSES['out-of-bounds']}.",

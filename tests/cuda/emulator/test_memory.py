@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import check, kernel, run
+from tinygraph.cuda import InOut
 from tinygraph.cuda.emulator.books import checker_library
 
 # ---- static shared memory ----------------------------------------------------------------------
@@ -419,3 +420,39 @@ def test_copies_lie_a_terabyte_from_those_of_the_launch_before():
     finally:
         for place in places:
             library.tg_far_free(place, 3 * size)
+
+
+# ---- accesses that begin in an array and end behind it -------------------------------------------
+
+STRADDLING = {  # an access, the array, its size, the first element behind it, where it begins
+    "a load": ("int4 v = *(int4*)(x + 200); y[0] = v.x + v.w;", "x", 202, "read", 200),
+    "a store": ("*(int4*)(y + 8) = make_int4(1, 2, 3, 4);", "y", 10, "write", 8),
+    "half of a pair": ("*(int2*)(z + 2) = make_int2(1, 2);", "z", 3, "write", 2),
+    "a device variable": ("int4 v = *(int4*)(table + 4); y[0] = v.x + v.w;", "table", 6, "read", 4),
+    "shared memory": ("*(int4*)(s + 4) = make_int4(1, 2, 3, 4);", "s", 6, "write", 4),
+}
+
+
+@pytest.mark.parametrize("name", STRADDLING)
+def test_an_access_over_the_end_is_told_of_the_array_where_it_begins(name):
+    statement, array, size, verb, begin = STRADDLING[name]
+    source = f"""
+    __device__ __align__(16) int table[6];
+    __global__ void k(int* x, int* y, int* z) {{
+        __shared__ __align__(16) int s[6];
+        s[threadIdx.x] = 0;
+        {statement}
+    }}"""
+    report = check(source, 1, 1, *(np.ones(n, np.int32) for n in (202, 10, 3)))
+    (finding,) = report.findings
+    assert (finding.kind, finding.array, finding.index) == ("out-of-bounds", array, size)
+    assert f"{verb} of" in finding.message
+    assert f"bytes from {array}[{begin}] on; " in finding.message
+    assert f"{array} has {size} elements" in finding.message
+
+
+def test_what_ends_with_the_array_is_right():
+    source = """__global__ void k(int* x, int* y) {
+        int4 v = *(int4*)(x + 196);
+        *(int2*)(y + 8) = make_int2(v.x, v.w); }"""
+    assert check(source, 1, 1, np.ones(200, np.int32), InOut(np.ones(10, np.int32))).ok

@@ -76,6 +76,54 @@ def test_all_threads_write_one_element():
     assert report.findings[0].index == 7
 
 
+SAME_VALUE = {  # what the 64 threads of both blocks do to y: do they always write the same?
+    "a flag": ("y[7] = 1; // <-", True),
+    "a flag in two places": ("if (t % 2) y[7] = 5; // <-\nelse y[7] = 5; // <-", True),
+    "a byte": ("b[3] = x[t]; // <-", True),
+    "a vector": ("((int4*)y)[1] = make_int4(1, 2, 3, 4); // <-", True),
+    "a number": ("y[7] = t; // <-", False),
+    "mostly the same": ("y[7] = t / 63; // <-", False),
+    "the same in one of two elements": ("y[7] = 1; y[8 + t % 2] = 1; y[20] = t; // <-", False),
+    "a sum that all read": ("y[7] = y[7] | 1; // <-", False),
+    "a part of a vector": (
+        "if (t == 0) ((int4*)y)[1] = make_int4(1, 2, 3, 4); // <-\nif (t == 40) y[5] = 3; // <-",
+        False,
+    ),
+    "there and back": ("y[7] = t; y[7] = 1; // <-", False),
+    "read before it": ("if (t == 5) b[9] = y[7]; // <-\ny[7] = 1; // <-", False),
+}
+
+
+@pytest.mark.parametrize("name", SAME_VALUE)
+def test_a_race_of_equal_values_is_told_as_such(name):
+    statement, same = SAME_VALUE[name]
+    source = body(statement)
+    report = report_of(source, grid=2)
+    assert_found(report, "race", source)
+    assert all(f.same_value for f in report.findings) == same, report.text()
+    for finding in report.findings:
+        assert ("both write the same value" in finding.message) == finding.same_value
+
+
+def test_who_wrote_last_is_told_by_its_kind():
+    """The words are those of the earlier access, also where a third one came in between."""
+    source = body("""
+        y[t % 32] = 0; // <-
+        for (int i = 0; i < 10; i++) y[t % 32] += x[t + i]; // <-
+    """)
+    report = report_of(source)
+    assert_found(report, "race", source)
+    assert not any("after an atomic" in f.message for f in report.findings), report.text()
+    assert any("read after a write" in f.message for f in report.findings)
+    source = body("""
+        if (t == 40) atomicAdd(y, 1); // <-
+        if (t == 50) y[0] = 0; // <-
+        if (t == 60) b[0] = y[0]; // <-
+    """)
+    told = " ".join(f.message for f in report_of(source).findings)
+    assert "write after an atomic" in told and "read after a write" in told
+
+
 def test_a_barrier_of_an_earlier_round_does_not_order_this_one():
     wrong = body("""
         __shared__ int s[64];

@@ -73,7 +73,7 @@ def insisting(
     ]
     with launched(kernel, arguments, grid, block, shared, _SECONDS, contend=True):
         checker_library().tg_check_locks_insisted()
-        found: list[Finding] = kernel.findings(arguments)
+        found: list[Finding] = [f for f in kernel.findings(arguments) if not f.note]
     for address, held in kept:
         ctypes.memmove(address, held, len(held))
     return found

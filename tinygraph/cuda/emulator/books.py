@@ -31,6 +31,7 @@ class Found(ctypes.Structure):
         ("index", ctypes.c_int64),
         *[(name, _THREE) for name in ("block", "thread", "other_block", "other_thread")],
         *[(name, ctypes.c_uint32) for name in ("has_other", "event", "others", "uncounted")],
+        *[(name, ctypes.c_uint32) for name in ("seen", "alike", "look", "sure")],
         ("array", ctypes.c_char * 64),
         ("text", ctypes.c_char * 400),
     ]

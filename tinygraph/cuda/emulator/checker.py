@@ -8,13 +8,13 @@ counters, which the debug information turns into lines.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from tinygraph.base.errors import KernelCompileError
 from tinygraph.cuda.arguments import Argument, ArgumentList
@@ -33,7 +33,7 @@ from tinygraph.cuda.emulator.native import (
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish, located
-from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
+from tinygraph.cuda.emulator.telling import CHECKED_WAYS_OUT, TellingKernel, kind_of
 from tinygraph.cuda.emulator.variables import Variables
 
 # Flags of a region, as in runtime/check.h.
@@ -51,6 +51,7 @@ class CheckedKernel(TellingKernel):
     """A kernel compiled with a hook before every access to memory."""
 
     build = "checked"
+    ways_out: ClassVar[Mapping[int, str]] = {**TellingKernel.ways_out, **CHECKED_WAYS_OUT}
     follows = True  # whether a launch in which an undefined value may be used is looked at again
 
     @cached_property
@@ -169,7 +170,8 @@ class CheckedKernel(TellingKernel):
             if record:
                 trace = record.end(grid, block, findings)
                 findings = list(trace.findings)
-            if kind not in (0, STOPPED_BY_CHECKER) and not findings:
+            mistakes = {finding.kind for finding in findings if not finding.note}
+            if kind not in (0, STOPPED_BY_CHECKER) and not mistakes:
                 raise self.error(failure, packed)
             lines = self._counts() if profile else []
             operations = operations_executed(self.library, library) if profile else 0
@@ -183,7 +185,7 @@ class CheckedKernel(TellingKernel):
         moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
         report = Report(self.signature.name, findings, lines, moved, operations, trace)
         # An undefined index is the mistake, an access out of bounds the consequence.
-        explained = {finding.kind for finding in findings} <= {"out-of-bounds", "misaligned"}
+        explained = mistakes <= {"out-of-bounds", "misaligned"}
         return report, bool(may_be_undefined) and explained, orders
 
     def declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
@@ -220,7 +222,7 @@ class CheckedKernel(TellingKernel):
         table = ctypes.POINTER(Found)()
         count = library.tg_check_findings(ctypes.byref(table))
         found: list[Finding] = []
-        seen: set[tuple[Any, ...]] = set()
+        seen: dict[tuple[Any, ...], int] = {}
         for i in range(count):
             raw = table[i]
             kind = kind_of(raw)
@@ -229,10 +231,13 @@ class CheckedKernel(TellingKernel):
             if kind in ("overflow", "arithmetic") and not self.in_source(raw.place.file.decode()):
                 continue  # an intrinsic that CUDA defines where C++ does not
             places = (kind, *sorted([self.place_of(raw.place), self.place_of(raw.other)]))
+            told = self.told(raw, kind, arguments)
             if raw.place.pc and places in seen:  # the load and the store of one `x += 1`
+                if found[seen[places]].same_value and not told.same_value:
+                    found[seen[places]] = told
                 continue
-            seen.add(places)
-            found.append(self.told(raw, kind, arguments))
+            seen[places] = len(found)
+            found.append(told)
         return found
 
     # ---- counts -----------------------------------------------------------------------------
@@ -300,7 +305,7 @@ class FollowedKernel(CheckedKernel):
         launched = again.launched(self, arguments, grid, block, shared, seconds, follow=True)
         with launched:
             found = self.findings(arguments)
-            return [finding for finding in found if finding.kind not in ("timeout", "deadlock")]
+            return [f for f in found if not f.note and f.kind not in ("timeout", "deadlock")]
 
 
 def symbols_of(path: Path, words: set[str]) -> list[tuple[str, int, int]]:

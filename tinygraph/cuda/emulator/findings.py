@@ -64,6 +64,11 @@ class Finding:
     others : int
         Of an access that stops its thread: how many other threads are stopped at the same place.
         It is counted for a while only, a second or some million accesses.
+    note : bool
+        Whether it is no mistake on a GPU of today, but was one before Volta: threads that have left
+        the kernel do not come to a barrier, or are named in a mask.
+    same_value : bool
+        Of a race: whether both threads always wrote the same value.
     """
 
     kind: str
@@ -81,6 +86,8 @@ class Finding:
     other_thread: Index3 | None = None
     event: int | None = None
     others: int = 0
+    note: bool = False
+    same_value: bool = False
 
 
 @frozen
@@ -136,6 +143,7 @@ class Report:
     ----------
     kernel : str
     findings : list of Finding
+        Mistakes, and notes (`Finding.note`); `ok` where there is no mistake.
     lines : list of LineCounts
         Only with `profile=True`, in the order of the source.
     bytes : int
@@ -155,7 +163,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return not self.findings
+        return all(finding.note for finding in self.findings)
 
     @property
     def intensity(self) -> float:
@@ -179,15 +187,15 @@ class Report:
     def text(self, colour: bool = False) -> str:
         """The report as lines for a terminal."""
         paint = _paint if colour else _plain
-        verdict = (
-            "clean"
-            if self.ok
-            else f"{len(self.findings)} finding" + ("s" if len(self.findings) > 1 else "")
-        )
+        notes = sum(finding.note for finding in self.findings)
+        mistakes = len(self.findings) - notes
+        verdict = "clean" if self.ok else _counted(mistakes, "finding")
+        verdict += f", {_counted(notes, 'note')}" if notes else ""
         out = [f"{paint(self.kernel, BOLD)}: {paint(verdict, GREEN if self.ok else RED)}"]
         for finding in self.findings:
             place = f"{finding.file}:{finding.line}" if finding.line else finding.file
-            out += ["", f"{paint(finding.kind, RED)}  {paint(place, BOLD)}"]
+            kind = f"note, {finding.kind}" if finding.note else paint(finding.kind, RED)
+            out += ["", f"{kind}  {paint(place, BOLD)}"]
             if finding.line:
                 out += [f"  {finding.line:4d} | {finding.text}"]
             out += [f"  {line}" for line in finding.message.splitlines()]
@@ -216,6 +224,10 @@ class Report:
 
 
 BOLD, RED, GREEN = "1", "31;1", "32;1"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" + ("s" if count > 1 else "")
 
 
 def _paint(text: str, code: str) -> str:

@@ -224,8 +224,6 @@ class NativeKernel:
             what = f"block {tuple(failure.block)} thread {tuple(failure.thread)}: {what}"
         place = f" at {self.quoted(file, line)}" if line else ""
         way_out = self.ways_out.get(failure.kind, "")
-        if failure.kind == POINTER and self.build != "fast":
-            way_out = "see that line: code and constants of the kernel cannot be written"
         return KernelLaunchError(f"{self.signature.function}: {what}{place}. Way out: {way_out}")
 
     def _outside(self, failure: Failure, packed: bytes) -> str:

@@ -30,6 +30,17 @@ _KINDS = [
     "arithmetic",
 ]
 
+CHECKED_WAYS_OUT = {  # by the kind of failure: the checker was on, and has not seen it come
+    1: "see that line: code and constants of the kernel cannot be written, and what a library does "
+    "the checker does not see",
+    6: "let all lanes of a mask reach the same call",
+}
+_NOTE = 64  # in runtime/runtime.h: beside a kind
+_SINCE_VOLTA = (
+    "A note, no mistake: since Volta (compute capability 7.0) threads that have left the kernel do "
+    "not count; an older GPU may wait for them for ever."
+)
+
 
 class TellingKernel(NativeKernel):
     """A kernel of which findings are told: their places are program counters of its library."""
@@ -61,6 +72,8 @@ class TellingKernel(NativeKernel):
         who = f"block {block} thread {thread}" if somebody else ""
         lead = (self.signature.name, who, self._element_text(array, index, arguments))
         what = raw.text.decode(errors="replace") + _others(raw.others, raw.uncounted)
+        same_value = kind == "race" and 0 < raw.seen == raw.alike
+        what += "; both write the same value" if same_value else ""
         message = [f"{', '.join(filter(None, lead))}: {what}"]
         if line:
             message.append(f"  {self.quoted(file, line)}")
@@ -70,7 +83,8 @@ class TellingKernel(NativeKernel):
             message.append("  (both threads at this line)")
         if caller := self._caller(raw, file, line):
             message.append(f"  called from {caller}")
-        message.append(f"Usual cause: {CAUSES[kind]}.")
+        is_note = bool(raw.kind & _NOTE)
+        message.append(_SINCE_VOLTA if is_note else f"Usual cause: {CAUSES[kind]}.")
         text = self.line_text(file, line) if line else ""
         return Finding(
             kind,
@@ -88,6 +102,8 @@ class TellingKernel(NativeKernel):
             tuple(raw.other_thread) if raw.has_other else None,
             raw.event if self.build == "traced" else None,
             raw.others,
+            is_note,
+            same_value,
         )
 
     def _element_text(
@@ -128,7 +144,7 @@ class TellingKernel(NativeKernel):
 
 def kind_of(raw: Any) -> str:
     """The kind of what was found, in a word."""
-    return _KINDS[raw.kind]
+    return _KINDS[raw.kind % _NOTE]
 
 
 def _others(count: int, uncounted: bool) -> str:

@@ -48,7 +48,8 @@ def absent_values(
         with launch as (kind, copies):
             if kind or _held(copies) != _held(left):
                 library.tg_check_absent_used()
-                return [f for f in kernel.findings(arguments) if f.kind == "warp-sync"]
+                found = kernel.findings(arguments)
+                return [f for f in found if f.kind == "warp-sync" and not f.note]
     return []
 
 

@@ -231,7 +231,9 @@ _NVRTC = re.compile(
 _MOST_MESSAGES = 5
 
 
-def compile_error(source: Source, compiler_output: str, kind: str) -> KernelCompileError:
+def compile_error(
+    source: Source, compiler_output: str, kind: str, what: str = "compile"
+) -> KernelCompileError:
     """The error to raise when a compiler refuses a source; every compiler's message comes here.
 
     Parameters
@@ -242,6 +244,8 @@ def compile_error(source: Source, compiler_output: str, kind: str) -> KernelComp
         NVRTC (`file(12): error: ...`) are read; any other is shown as it came.
     kind : str
         The compiler, for the first line: "nvrtc", "g++", ...
+    what : str
+        What it was to do: "compile" or "link".
 
     >>> print(compile_error(Source("int x = y;"), "k.cu:1:9: error: 'y' was not declared", "g++"))
     <source>: g++ does not compile it
@@ -256,7 +260,7 @@ def compile_error(source: Source, compiler_output: str, kind: str) -> KernelComp
         shown.append(f"... and {len(messages) - _MOST_MESSAGES} more errors")
     if not shown:
         shown = compiler_output.strip().splitlines()[-20:] or ["the compiler printed nothing"]
-    return KernelCompileError("\n".join([f"{where}: {kind} does not compile it", *shown]))
+    return KernelCompileError("\n".join([f"{where}: {kind} does not {what} it", *shown]))
 
 
 def _messages(source: Source, output: str) -> Iterator[str]:

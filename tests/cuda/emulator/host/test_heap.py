@@ -112,3 +112,38 @@ int main() {
     (note,) = done.notes
     assert out == "cudaErrorIllegalAddress" and "which was given back already at" in note
     assert ":5: free(p);. Way out: give back once what malloc or new of a kernel gave" in note
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("checked", [True, False])
+def test_new_of_the_host_in_a_program_that_needs_nothing_else_of_the_library(checked):
+    """It is not linked with it then, and nobody but us defines the operators."""
+    text = """#include <cstdio>
+struct Pair { int a, b; };
+__global__ void k(float *x) { x[threadIdx.x] = threadIdx.x; }
+int main() {
+    float *h = new float[32], *x;
+    Pair *one = new Pair{1, 2}, *none = nullptr;
+    cudaMalloc(&x, 32 * sizeof(float));
+    k<<<1, 32>>>(x);
+    cudaMemcpy(h, x, 32 * sizeof(float), cudaMemcpyDeviceToHost);
+    printf("%g %d", h[31], one->b);
+    delete[] h;
+    delete one;
+    delete none;
+}"""
+    done, out, err = ran(text, checked=checked)
+    assert (out, err) == ("31 2", "") and done.ok and done.status == 0
+
+
+@pytest.mark.second
+def test_a_delete_of_memory_of_the_host_in_a_kernel_is_found():
+    text = """#include <cstdio>
+__global__ void k(float *x) { delete[] x; }
+int main() {
+    k<<<1, 1>>>(new float[32]);
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}"""
+    for checked in (True, False):
+        done, out, _ = ran(text, checked=checked)
+        assert out == "cudaErrorIllegalAddress" and not done.ok

@@ -84,6 +84,35 @@ def test_what_is_missing_is_named(error, words):
     assert str(told).startswith("a.cu:3: ") and words in str(told)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "mask"),
+    [
+        ("int x, float* y", 0),
+        ("int& x", 1),
+        ("Pair<A&, B> x, const T &y", 2),
+        ("T (&out)[3], int n = f(&g), T& last", 5),
+    ],
+)
+def test_parameters_that_are_references_are_named(parameters, mask):
+    found = rewritten(f"__global__ void k({parameters});\nvoid f() {{ ns::k<2><<<1, 1>>>(a); }}")
+    known = f", tg_references<{mask:#x}>()" if mask else ""
+    assert f'tg_launch("ns::k<2>", TG_KERNEL(ns::k<2>){known}).with(1, 1)(a);' in found
+
+
+def test_all_of_a_pack_may_be_references():
+    text = (
+        "template <class... A> __global__ void k(int n, A&... a); void f() { k<<<1, 1>>>(1, x); }"
+    )
+    mask = int(rewritten(text).partition("tg_references<")[2].partition(">")[0], 16)
+    assert mask & 1 == 0 and mask >> 1 & 0xFF == 0xFF
+
+
+def test_what_two_files_define_is_named():
+    source = Source("int main() {}\n")
+    error = KernelCompileError("/usr/bin/ld: b.o: multiple definition of `scan(int*)'; a.o: first")
+    assert "scan: two files of the program define it" in str(explained(source, error))
+
+
 def test_a_file_that_is_missing_at_the_link_is_asked_for():
     source = Source("int main() {}\n")
     error = KernelCompileError("/usr/bin/ld: a.cu:3: undefined reference to `scan(float*, int)'")

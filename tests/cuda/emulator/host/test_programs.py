@@ -4,6 +4,8 @@ import pytest
 
 from tests.cuda.emulator.host.running import PROGRAMS, built, finding, ran
 from tinygraph.base.errors import KernelCompileError
+from tinygraph.cuda.emulator.host.building import build
+from tinygraph.cuda.reading.source import Source
 
 # Each counted by hand (reduction: 1428 times 0 + ... + 6, and 0 + 1 + 2 + 3), or by a plain loop of
 # the program itself (matrix_product).
@@ -225,6 +227,77 @@ def test_a_program_is_sent_to_the_checker_by_its_own_option():
     done, _, _ = ran(text, checked=False)
     (note,) = done.notes
     assert "Way out: run it without --no-check" in note and "kernel.check" not in note
+
+
+@pytest.mark.second
+def test_the_checker_does_not_send_to_itself():
+    """It was on, but it does not see into the C library."""
+    text = f"""#include <cstring>
+{KERNEL}__global__ void length(int *x) {{ x[0] = strlen((const char *)64); }}
+int main() {{
+    int *x;
+    cudaMalloc(&x, sizeof *x);
+    length<<<1, 1>>>(x);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}}"""
+    done, _, _ = ran(text)
+    (note,) = done.notes
+    assert "Way out: see that line" in note and "--no-check" not in note
+    assert done.status == 0 and not done.ok
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("k<<<1, 1>>>(x);", "a launch inside of a kernel"),
+        ("cg::this_grid().sync();", "whose blocks do not run together"),
+        ("cg::tiled_partition(cg::this_thread_block(), 3);", "has tiles of"),
+    ],
+)
+def test_a_program_fails_whose_kernel_the_emulator_has_refused(body, words, checked):
+    """Though it looks at no error, and says itself that all is well."""
+    text = f"""#include <cooperative_groups.h>
+{KERNEL}namespace cg = cooperative_groups;
+__global__ void parent(int *x) {{ {body} }}
+int main() {{
+    int *x;
+    cudaMalloc(&x, sizeof *x);
+    parent<<<1, 1>>>(x);
+    cudaDeviceSynchronize();
+}}"""
+    done, _, err = ran(text, checked=checked)
+    (note,) = done.notes
+    assert done.status == 0 and not done.ok and not done.reports
+    assert words in err and words in note and "Way out: change that line" in note
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("body", ["__trap();", "assert(x == nullptr);"])
+def test_a_kernel_that_stops_itself_is_judged_by_the_program(body):
+    text = f"""#include <cassert>
+{KERNEL}__global__ void stops(int *x) {{ {body} }}
+int main() {{
+    int *x;
+    cudaMalloc(&x, sizeof *x);
+    stops<<<1, 1>>>(x);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}}"""
+    done, _, _ = ran(text)
+    assert done.status == 0 and done.ok and not done.notes
+
+
+@pytest.mark.second
+def test_a_program_that_is_not_linked(tmp_path):
+    (tmp_path / "a.cu").write_text("int twice(int x) { return 2 * x; }\nint main() {}\n")
+    (tmp_path / "b.cu").write_text("int twice(int x) { return x + x; }\n")
+    sources = [Source.read(tmp_path / name) for name in ("a.cu", "b.cu")]
+    with pytest.raises(KernelCompileError, match="twice: two files of the program define it"):
+        build(sources, True)
+    (tmp_path / "b.cu").write_text('asm(".symver x, y@@Z");\n')
+    with pytest.raises(KernelCompileError, match="does not (link|compile) it"):
+        build([Source.read(tmp_path / name) for name in ("a.cu", "b.cu")], True)
 
 
 @pytest.mark.second

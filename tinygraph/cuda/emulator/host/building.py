@@ -68,7 +68,8 @@ def build(sources: Sequence[Source], checked: bool) -> Program:
         files = [str(path) for path in (*objects, runtime)]
         result = compiler.run(*files, "-o", str(target), *libraries)
         if result.returncode:
-            raise explained(sources[0], compile_error(sources[0], result.stderr, compiler.name))
+            error = compile_error(sources[0], result.stderr, compiler.name, "link")
+            raise explained(sources[0], error)
 
     names = [path.name for path in (*objects, runtime)]
     path = compiled(["program", compiler.identity, *names, *libraries], ".program", link)

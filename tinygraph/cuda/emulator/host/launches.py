@@ -7,18 +7,22 @@ becomes, on the same lines,
     tg_launch("scale<float>", TG_KERNEL(scale<float>)).with(grid, block)(x, n);
 
 so that overloads, default arguments and deduced template arguments are what C++ makes of the
-call.  A cast `(void *)scale<float>`, which forgets the parameters, becomes
+call.  Where parameters are references, `tg_references` says which: they get no copies.  A cast
+`(void *)scale<float>`, which forgets the parameters, becomes
 `(void *)tg_known(scale<float>)`.  And `malloc` becomes `tg_malloc`, which takes memory of the heap
 of the device where a kernel calls it.
 """
 
 from __future__ import annotations
 
-from tinygraph.cuda.reading.tokens import Token, closing, joined, tokens
+from collections.abc import Mapping
+
+from tinygraph.cuda.reading.tokens import Token, closing, joined, split, tokens
 
 _ATTRIBUTES = {"__launch_bounds__", "__attribute__", "__cluster_dims__", "__maxnreg__", "alignas"}
 _INDICES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
 _HEAP = {"malloc", "free"}
+_ALL = (1 << 63) - 1  # parameters
 _OPEN = {")": "(", "]": "[", ">": "<"}
 
 
@@ -30,8 +34,8 @@ def rewrite(text: list[Token]) -> list[Token]:
     int main() { tg_launch("ns::k<2>", TG_KERNEL(ns::k<2>)).with(1, 32)(x); }
     """
     found = [_macro(token) if token.kind == "directive" else token for token in text]
-    names = _kernels(found)
-    return _known(_heap(_without_noinline(_launches(_indices(found)))), names)
+    kernels = _kernels(found)
+    return _known(_heap(_without_noinline(_launches(_indices(found), kernels))), set(kernels))
 
 
 def _macro(directive: Token) -> Token:
@@ -39,11 +43,11 @@ def _macro(directive: Token) -> Token:
     if not any(name in directive.text for name in ("<<<", *_INDICES, *_HEAP)):
         return directive
     at = directive.text.index("#") + 1
-    body = _heap(_launches(_indices(list(tokens(directive.text[at:])))))
+    body = _heap(_launches(_indices(list(tokens(directive.text[at:]))), {}))
     return Token("directive", directive.text[:at] + "".join(token.text for token in body))
 
 
-def _launches(text: list[Token]) -> list[Token]:
+def _launches(text: list[Token], references: Mapping[str, int]) -> list[Token]:
     """Each `kernel<<<...>>>` as `tg_launch(...).with(...)`."""
     out: list[Token] = []
     open_launches, at = 0, 0
@@ -53,7 +57,10 @@ def _launches(text: list[Token]) -> list[Token]:
             if first is not None:
                 name = joined(t.text for t in out[first:] if t.is_code)
                 quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-                out[first:] = [Token("word", f'tg_launch("{quoted}", TG_KERNEL({name})).with(')]
+                mask = references.get(name.partition("<")[0].rpartition("::")[2].strip(), 0)
+                known = f", tg_references<{mask:#x}>()" if mask else ""
+                call = f'tg_launch("{quoted}", TG_KERNEL({name}){known}).with('
+                out[first:] = [Token("word", call)]
                 open_launches, at = open_launches + 1, at + 3
                 continue
         if open_launches and _is(text, at, ">>>"):
@@ -176,18 +183,38 @@ def _functions(text: list[Token]) -> list[tuple[int, int]]:
 # ---- kernels by their address -------------------------------------------------------------------
 
 
-def _kernels(text: list[Token]) -> set[str]:
-    """The names of all `__global__` functions."""
-    found, code = set(), [token for token in text if token.kind not in ("comment", "space")]
+def _kernels(text: list[Token]) -> dict[str, int]:
+    """The names of all `__global__` functions; as bits, which of their parameters are references.
+
+    >>> _kernels(list(tokens("__global__ void k(int& x, A<B&> y, T (&z)[2], F f = F(&g)) {}")))
+    {'k': 5}
+    """
+    found: dict[str, int] = {}
+    code = [token for token in text if token.is_code]
     for at, token in enumerate(code):
         if token.text != "__global__":
             continue
         for place in range(at + 1, len(code) - 1):
             called = code[place + 1].text == "(" and code[place].kind == "word"
             if called and code[place].text not in _ATTRIBUTES:
-                found.add(code[place].text)
+                name = code[place].text
+                texts = [t.text for t in code[place + 1 :]]
+                mask = _references(texts[1 : closing(texts, 0)])
+                found[name] = found.get(name, 0) | mask
                 break
     return found
+
+
+def _references(parameters: list[str]) -> int:
+    """Which parameters are references, as bits; a pack counts to the end."""
+    mask = 0
+    for number, texts in enumerate(split(parameters)):
+        declared, depth = texts[: texts.index("=")] if "=" in texts else texts, 0
+        for at, mark in enumerate(declared):
+            depth += (mark == "<") - (mark == ">")
+            if mark == "&" and depth == 0:
+                mask |= -1 << number if declared[at + 1 : at + 2] == ["."] else 1 << number
+    return mask & _ALL
 
 
 def _known(text: list[Token], names: set[str]) -> list[Token]:

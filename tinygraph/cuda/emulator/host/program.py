@@ -27,7 +27,7 @@ from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.emulator.host.building import Program
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.native import Failure
-from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
+from tinygraph.cuda.emulator.telling import CHECKED_WAYS_OUT, TellingKernel, kind_of
 
 DEFAULT_TIMEOUT = 600.0  # seconds for the whole program
 
@@ -44,15 +44,19 @@ class ProgramRun:
         One for each kernel with findings, each finding once.
     notes : list of str
         Why a kernel, or the program, ended early.
+    stopped : bool
+        Whether a kernel was stopped for another reason than a finding, or one that the program gave
+        itself (an assertion, `__trap`): then its results are none, whatever its exit status says.
     """
 
     status: int
     reports: list[Report] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    stopped: bool = False
 
     @property
     def ok(self) -> bool:
-        return not self.reports
+        return not self.stopped and all(report.ok for report in self.reports)
 
 
 def run(
@@ -103,7 +107,7 @@ def run(
         name = signal.Signals(-status).name
         notes = notes or [f"the program was ended by {name}"]
         status = 128 - status
-    return ProgramRun(status, reader.reports(), [*reader.notes, *notes])
+    return ProgramRun(status, reader.reports(), [*reader.notes, *notes], reader.stopped)
 
 
 def _wait(child: subprocess.Popen[bytes], timeout: float) -> list[str]:
@@ -126,7 +130,7 @@ class _Reader(Thread):
 
     def __init__(self, program: Program, descriptor: int) -> None:
         super().__init__(daemon=True)
-        self.program, self.notes = program, list[str]()
+        self.program, self.notes, self.stopped = program, list[str](), False
         self._descriptor = descriptor
         self._found: dict[str, dict[tuple[Any, ...], Finding]] = {}
         self._raw: list[tuple[str, str, bytes, bytes, bytes]] = []
@@ -148,8 +152,10 @@ class _Reader(Thread):
     def reports(self) -> list[Report]:
         """The findings by kernel; one for each mistake, however many launches have met it."""
         for letter, name, body, file, other in self._raw:
-            teller = _Teller(self.program, name, self._base)
+            kind = _CheckedTeller if self.program.checked else _Teller
+            teller = kind(self.program, name, self._base)
             if letter == "E":
+                self.stopped = True
                 self.notes.append(teller.failure(Failure.from_buffer_copy(body)))
                 continue
             raw = Found.from_buffer_copy(body)
@@ -157,7 +163,9 @@ class _Reader(Thread):
             found = teller.finding(raw)
             if found:
                 place = (found.kind, found.file, found.line, found.array)
-                self._found.setdefault(name, {}).setdefault(place, found)
+                kept = self._found.setdefault(name, {}).setdefault(place, found)
+                if (kept.note and not found.note) or (kept.same_value and not found.same_value):
+                    self._found[name][place] = found
         return [Report(name or "host", list(found.values())) for name, found in self._found.items()]
 
 
@@ -170,11 +178,12 @@ _CHECKED = "run it without --no-check"
 _WAYS_OUT = {
     1: f"{_CHECKED}: the checker stops before the access and names the array and the index",
     6: f"let all lanes of a mask reach the same call; {_CHECKED} to see who waits where",
+    7: "change that line, or run the program on a GPU",
 }
 
 
 class _Teller(TellingKernel):
-    """Turns what the checker found in a program into words: its lines are those of the program."""
+    """Turns what came of a program into words: its lines are those of the program."""
 
     ways_out: ClassVar[Mapping[int, str]] = {**TellingKernel.ways_out, **_WAYS_OUT}
 
@@ -206,6 +215,12 @@ class _Teller(TellingKernel):
             lines = source_text(Path(file), warn=False).split("\n")
             return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
         return super().line_text(file, line)
+
+
+class _CheckedTeller(_Teller):
+    """The same, where the checker was on."""
+
+    ways_out: ClassVar[Mapping[int, str]] = {**_Teller.ways_out, **CHECKED_WAYS_OUT}
 
 
 _known: dict[Path, Lines] = {}

@@ -86,6 +86,7 @@ _ASSEMBLY = re.compile(
     re.MULTILINE,
 )
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'(]+)")
+_TWICE = re.compile(r"(?:multiple definition of [`']|duplicate symbol: )(?P<name>[^'(\n]+)")
 _FILE = re.compile(r"^(?P<place>\S+?:\d+)(?::\d+)?: error: ", re.MULTILINE)
 
 
@@ -99,6 +100,12 @@ def explained(source: Source, error: KernelCompileError) -> KernelCompileError:
         return KernelCompileError(
             f"{source.name}: {name}: no file of the program defines it; name the others with "
             "--with FILE"
+        )
+    twice = _TWICE.search(text)
+    if twice:
+        return KernelCompileError(
+            f"{source.name}: {twice['name']}: two files of the program define it; write static or "
+            "inline before one that stands in a header, or leave out a file of --with"
         )
     for match in _ASSEMBLY.finditer(text):
         file, line = match["file"], int(match["line"])

@@ -122,6 +122,9 @@ template <typename T>
 TG_UNINSTRUMENTED T tg_compare_and_swap(T* address, T expected, T desired, const char* file,
                                         int line)
 {
+#ifdef TINYGRAPH_CHECK
+    tg_before_swap(address, &expected, sizeof(T));
+#endif
     tg_before_atomic(address, sizeof(T), file, line);
     tg_stored(expected, file, line);
     tg_stored(desired, file, line);

@@ -12,14 +12,16 @@ void tg_warp_barrier(unsigned mask, const char *file, int line);
 unsigned long long tg_shuffle(unsigned mask, unsigned long long value, int source,
                               const char *file, int line);
 unsigned tg_ballot(unsigned mask, int predicate, const char *file, int line);
-void tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
-                      const char *file, int line);
+/* Gives the lanes of the mask that have not left. */
+unsigned tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
+                          const char *file, int line);
 unsigned tg_active_mask(const char *file, int line);
 void tg_grid_barrier(const char *file, int line); /* of all blocks of a cooperative launch */
 unsigned tg_lane(void);
 void tg_fence(int scope); /* 0 block, 1 device, 2 system */
 void tg_happens(int after, const void *address);
 void tg_access(const void *address, unsigned size, int is_write, const char *file, int line);
+void tg_before_swap(const void *address, const void *expected, unsigned size);
 void tg_atomic_access(const void *address, unsigned size, const char *file, int line);
 int tg_contended(const void *address, const char *file, int line);
 void tg_exchanged(const void *address, int was_zero, int is_zero, const char *file, int line);
@@ -94,17 +96,19 @@ inline unsigned __activemask(TG_HERE) { return tg_active_mask(file, line); }
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, TG_HERE) {
     T all[32];
-    tg_warp_exchange(mask, &value, sizeof(T), all, file, line);
-    unsigned same = 0;
+    unsigned here = tg_warp_exchange(mask, &value, sizeof(T), all, file, line), same = 0;
     for (int lane = 0; lane < 32; lane++)
-        if (mask >> lane & 1 && all[lane] == value) same |= 1u << lane;
+        if (here >> lane & 1 && all[lane] == value) same |= 1u << lane;
     return same;
 }
 
 template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int *all_same, TG_HERE) {
-    unsigned same = __match_any_sync(mask, value, file, line);
-    *all_same = same == mask;
-    return same == mask ? mask : 0;
+    T all[32];
+    unsigned here = tg_warp_exchange(mask, &value, sizeof(T), all, file, line);
+    *all_same = 1;
+    for (int lane = 0; lane < 32; lane++)
+        if (here >> lane & 1 && !(all[lane] == value)) *all_same = 0;
+    return *all_same ? mask : 0;
 }
 
 /* ---- reductions of integers over a warp --------------------------------------------------------- */
@@ -112,10 +116,10 @@ template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int 
 template <class T, class F>
 inline T tg_warp_reduce(unsigned mask, T value, F combine, const char *file, int line) {
     T all[32], result = value;
-    tg_warp_exchange(mask, &value, sizeof(T), all, file, line);
+    unsigned here = tg_warp_exchange(mask, &value, sizeof(T), all, file, line);
     bool first = true;
     for (int lane = 0; lane < 32; lane++)
-        if (mask >> lane & 1) {
+        if (here >> lane & 1) {
             result = first ? all[lane] : combine(result, all[lane]);
             first = false;
         }

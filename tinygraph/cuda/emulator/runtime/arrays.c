@@ -71,6 +71,11 @@ Region *region_of(uintptr_t address) {
     return NULL;
 }
 
+/* How many bytes an address lies before or behind an array; 0 for one within. */
+uintptr_t region_distance(const Region *r, uintptr_t address) {
+    return address < r->low ? r->low - address : address < r->high ? 0 : address - r->high;
+}
+
 /* The array that an address outside of all arrays was meant for: the nearest one. */
 const Region *region_near(uintptr_t address) {
     const char *arena = tg_worker->arena;
@@ -80,7 +85,7 @@ const Region *region_near(uintptr_t address) {
     for (uint32_t i = 0; i < tg_region_count; i++) {
         const Region *r = &tg_regions[i];
         if (shared != (bool)(r->flags & SHARED_REGION)) continue;
-        const uintptr_t distance = address < r->low ? r->low - address : address - r->high;
+        const uintptr_t distance = region_distance(r, address);
         if (distance < least) least = distance, best = r;
     }
     return best;

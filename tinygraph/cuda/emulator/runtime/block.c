@@ -111,7 +111,7 @@ static void compare_barriers(Worker *w) {
     while (w->warps[left / WARP].alive >> left % WARP & 1) left++;
     const Index3 absent = w->fibers[left].public.thread_idx;
     tg_current = (Thread *)&first->public;
-    tg_observer->found(BARRIER_DIVERGENCE, first->barrier, (Place){0}, NULL,
+    tg_observer->found(BARRIER_DIVERGENCE | NOTE, first->barrier, (Place){0}, NULL,
                 "%u of %u threads wait here, but thread (%u,%u,%u) has left the kernel without "
                 "this barrier", w->arrived, w->threads, absent.x, absent.y, absent.z);
     tg_current = arrived;

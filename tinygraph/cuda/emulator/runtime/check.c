@@ -37,10 +37,6 @@ _Noreturn void check_stop(void) {
     block_thread_leaves();
 }
 
-static const char *verb(uint32_t how) {
-    return how & ATOMIC ? "atomic" : how & WRITE ? "write" : "read";
-}
-
 /* ---- indices beyond arrays of a known size ----------------------------------------------------------
  *
  * An array in shared or __constant__ memory is judged by the address of the access that follows,
@@ -93,7 +89,7 @@ static bool is_private(uintptr_t address) {
     const Region *near = region_near(address);
     const uintptr_t page = 4096;
     return !near || !(near->flags & OF_THE_MODULE) ||
-           (address < near->low ? near->low - address : address - near->high) >= page;
+           region_distance(near, address) >= page;
 }
 
 /* Arrays of a program lie far from all memory of the host (host/runtime/memory.c). */
@@ -102,7 +98,7 @@ static bool is_of_the_host(uintptr_t address, const Region *near) {
     const char *arena = tg_worker->arena;
     if (!arguments_low || (address >= (uintptr_t)arena && address < (uintptr_t)arena + ARENA_BYTES))
         return false;
-    return !near || (address < near->low ? near->low - address : address - near->high) > far;
+    return !near || region_distance(near, address) > far;
 }
 
 _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Place place) {
@@ -110,19 +106,26 @@ _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Pl
     if (address >= 4096 && is_of_the_host(address, near)) {
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
                     "%s of %u bytes at %#lx, which is memory of the host: a kernel takes what cudaMalloc "
-                    "or cudaMallocManaged gave", verb(how), size, (unsigned long)address);
+                    "or cudaMallocManaged gave", access_verb(how), size, (unsigned long)address);
         check_stop();
     }
     if (address < 4096 || !near) {
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
-                    "%s of %u bytes through %s pointer (address %#lx)", verb(how), size,
+                    "%s of %u bytes through %s pointer (address %#lx)", access_verb(how), size,
                     address < 4096 ? "a null" : "a wild", (unsigned long)address);
         record_refused(NULL, address, size, how, place);
         check_stop();
     }
     if (near->flags & OPEN_ELEMENT) tg_regions[near - tg_regions].element = size;
-    found_at(OUT_OF_BOUNDS, place, (Place){0}, near, address, "%s of %u bytes; %s%s has %lu elements",
-             verb(how), size, near->flags & SHARED_REGION ? "shared " : "", near->name,
+    const bool inside = address >= near->low && near->high - address < size;
+    const uintptr_t first = inside ? near->high : address; /* that is outside */
+    char begin[80] = "";
+    if (first != address)
+        snprintf(begin, sizeof begin, " from %s[%lu] on", near->name,
+                 (unsigned long)((address - near->low) / near->element));
+    found_at(OUT_OF_BOUNDS, place, (Place){0}, near, first,
+             "%s of %u bytes%s; %s%s has %lu elements", access_verb(how), size, begin,
+             near->flags & SHARED_REGION ? "shared " : "", near->name,
              (unsigned long)((near->high - near->low) / near->element));
     record_refused(near, address, size, how, place);
     check_stop();
@@ -148,57 +151,15 @@ static void look_at_state(Region *r, uintptr_t address, uint32_t size, uint32_t 
         doubtful = true; /* the launch that follows values will tell whether it is used */
     else if (reads && without_value)
         found_at(UNINITIALIZED, place, (Place){0}, r, address,
-                 "%s of %u bytes of %s%s that nobody has written", verb(how), size,
+                 "%s of %u bytes of %s%s that nobody has written", access_verb(how), size,
                  r->flags & SHARED_REGION ? "shared " : "", r->name);
-}
-
-static void tell_race(const Region *r, uintptr_t address, uint32_t how, Place place, Conflict c) {
-    const Worker *w = tg_worker;
-    const Index3 b = w->launch->block, g = w->launch->grid;
-    const uint32_t t = c.earlier.thread, n = c.earlier.block - 1;
-    const bool same_block = n == w->block_number;
-    const Index3 thread = {t % b.x, t / b.x % b.y, t / b.x / b.y};
-    const Index3 block = {n % g.x, n / g.x % g.y, n / g.x / g.y};
-    if (found_at(RACE, place, tg_site(c.earlier.site), r, address,
-                 "%s (%s after %s): thread (%u,%u,%u) of %s (%u,%u,%u) touched it, and nothing "
-                 "orders the two",
-                 r->flags & SHARED_REGION ? "race on shared memory" : "race", verb(how), c.what,
-                 thread.x, thread.y, thread.z, same_block ? "the same block" : "block", block.x,
-                 block.y, block.z))
-        found_other(block, thread);
-}
-
-/* Visit the cells of all words that an access touches; words touched in parts have one a byte. */
-static void look_for_races(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
-                           uint32_t site) {
-    const size_t first = address - r->low, end = first + size;
-    Conflict conflict = {{0}, NULL};
-    for (size_t word = first / 4; word * 4 < end; word++) {
-        const size_t from = word * 4 < first ? first - word * 4 : 0;
-        const size_t to = end - word * 4 < 4 ? end - word * 4 : 4;
-        const bool whole = from == 0 && to == 4;
-        Cell *parts = r->parts ? r->parts[word] : NULL;
-        if (whole && !parts) {
-            if (race_visit(&r->cells[word], how, site, &conflict)) break;
-            continue;
-        }
-        if (!parts) { /* the first access to a part: the history of the word is that of each byte */
-            if (!r->parts) r->parts = region_zeros(region_words(r) * sizeof *r->parts);
-            parts = r->parts[word] = malloc(4 * sizeof *parts);
-            if (!parts) abort();
-            for (int i = 0; i < 4; i++) parts[i] = r->cells[word];
-        }
-        for (size_t i = from; i < to; i++)
-            if (race_visit(&parts[i], how, site, &conflict)) break;
-        if (conflict.what) break;
-    }
-    if (conflict.what) tell_race(r, address, how, place, conflict);
 }
 
 void check_access(const void *pointer, uint32_t size, uint32_t how, Place place) {
     Worker *w = tg_worker;
     const uintptr_t address = (uintptr_t)pointer;
     if (!w || !w->in_kernel) return;
+    if (clash_stored) clash_settle();
     if (how & (ATOMIC | VOLATILE)) tg_atomic_pause(); /* it may spin until another thread writes */
     if (address - (uintptr_t)w->fibers < MAX_THREADS * sizeof(Fiber)) return; /* threadIdx etc. */
     Region *r = region_of(address);
@@ -210,19 +171,19 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     }
     if (address + size > r->high) outside(address, size, how, place);
     if (r->flags & (GIVEN_BACK | OPEN_ELEMENT | HEAP) &&
-        memory_refuses(r, address, size, verb(how), place))
+        memory_refuses(r, address, size, access_verb(how), place))
         check_stop();
     if (!(how & UNALIGNED) && address % size) {
         found_at(MISALIGNED, place, (Place){0}, r, address,
-                 "%s of %u bytes at byte %lu of %s: not a multiple of %u", verb(how), size,
+                 "%s of %u bytes at byte %lu of %s: not a multiple of %u", access_verb(how), size,
                  (unsigned long)(address - r->low), r->name, size);
         record_refused(r, address, size, how, place);
         check_stop();
     }
     if (r->flags & READ_ONLY && how & (WRITE | ATOMIC)) {
         found_at(READ_ONLY_WRITE, place, (Place){0}, r, address,
-                 "%s to %s, which is an input (a pointer to const, or In) or __constant__", verb(how),
-                 r->name);
+                 "%s to %s, which is an input (a pointer to const, or In) or __constant__",
+                 access_verb(how), r->name);
         record_refused(r, address, size, how, place);
         check_stop();
     }
@@ -238,7 +199,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         waits_look(address);
     if (r->flags & SHARED_REGION) how |= OF_THE_BLOCK;
     look_at_state(r, address, size, how, place);
-    look_for_races(r, address, size, how, place, site);
+    clash_look(r, address, size, how, place, site);
     if (tg_watch_access) tg_watch_access(r, address, size, how, place, site);
 }
 
@@ -274,13 +235,14 @@ void check_block_begins(Worker *w) {
         check_shared_array(&(SharedSlot){.name = "dynamic", .element = 1}, w->arena);
     memset(w->arena, 0xff, w->launch->shared); /* NaN: whoever reads it anyway should notice */
     for (uint32_t i = 0; i < w->threads; i++) {
-        w->fibers[i].depth = 0;
+        w->fibers[i].depth = w->fibers[i].look.found = w->fibers[i].calls = 0;
         locks_thread_begins(&w->fibers[i]);
     }
     race_block_begins(w);
 }
 
 static void block_ends(void) {
+    if (clash_stored) clash_settle();
     if (tg_worker->abandoned) findings_uncounted();
     if (beyond.waits && !tg_worker->abandoned) beyond_resolve(false);
     if (tg_profiling) profile_barrier();
@@ -363,6 +325,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     findings_forget();
     beyond.waits = false, fine.type = NULL;
     race_launch_begins();
+    clash_stored = 0;
     profile_launch_begins();
 }
 

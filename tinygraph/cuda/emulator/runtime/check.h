@@ -13,6 +13,7 @@ typedef struct {
 typedef struct {
     Access earlier;
     const char *what;
+    bool last; /* what the earlier access wrote is still there */
 } Conflict;
 void race_launch_begins(void);
 void race_block_begins(Worker *w);
@@ -21,6 +22,7 @@ void race_grid_met(Worker **blocks, uint64_t count);
 void race_barrier_passed(Worker *w);
 void race_warp_met(uint32_t warp, uint32_t lanes);
 void race_synchronise(const void *address, uint32_t how); /* an atomic, or a volatile access */
+void race_expected(Cell *cell, uint32_t bits); /* by an atomicCAS: these were there before */
 bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict);
 
 /* profile.c */
@@ -38,7 +40,8 @@ enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRI
        /* memory of a program: given back with cudaFree; its state is kept from launch to launch; the
         * size of its elements is that of the first access */
        GIVEN_BACK = 32, KEPT_STATE = 64, OPEN_ELEMENT = 128,
-       HEAP = 256 /* that of the device: bytes are TAKEN or nobody's */ };
+       HEAP = 256, /* that of the device: bytes are TAKEN or nobody's */
+       SWAPPED = 512 /* an atomicCAS has come: plain reads keep some bits of what was there */ };
 typedef struct {
     uintptr_t low, high;
     char name[64];
@@ -56,6 +59,7 @@ size_t region_words(const Region *r);
 Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
                    bool initialised, uint8_t *state);
 Region *region_of(uintptr_t address);
+uintptr_t region_distance(const Region *r, uintptr_t address);
 const Region *region_near(uintptr_t address);
 void regions_forget(void);
 void check_shared_array(const SharedSlot *slot, char *address);
@@ -90,16 +94,21 @@ uint32_t record_end(const Event **out, uint64_t *cut);
 extern uint32_t site_last; /* the last place that was asked for */
 uint32_t site_of(Place place);
 Place tg_site(uint32_t number);
+void site_swaps(uint32_t number);
 void findings_forget(void);
 bool findings_count(void);
 void findings_uncounted(void);
 void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
                  const char *format, ...);
+const char *access_verb(uint32_t how);
 /* A finding about an element of an array; false if it is known already. */
 __attribute__((format(printf, 6, 7))) bool
 found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
          const char *format, ...);
 void found_other(Index3 block, Index3 thread); /* the second thread of what was found last */
+uint32_t found_number(void);
+void found_look(uint32_t number, uint32_t site);
+void found_alike(uint32_t number);
 
 /* memory.c */
 void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
@@ -107,6 +116,12 @@ void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t ele
 void check_heap_taken(uintptr_t low, size_t bytes);
 void check_heap_given(uintptr_t low, size_t bytes);
 bool memory_refuses(Region *r, uintptr_t address, uint32_t size, const char *verb, Place place);
+
+/* clash.c */
+extern __attribute__((visibility("hidden"))) uint32_t clash_stored; /* a store is looked at, */
+void clash_settle(void); /* as soon as it is done */
+void clash_look(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
+                uint32_t site);
 
 /* locks.c */
 void locks_forget(void);

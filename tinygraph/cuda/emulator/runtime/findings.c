@@ -9,6 +9,7 @@
 
 enum { MAX_SITES = 1 << 14 };
 static Place sites[MAX_SITES];
+static bool swapped[MAX_SITES]; /* a plain read there came before an atomicCAS of its value */
 uint32_t site_last;
 
 /* The number of a place.  When the table is full, places that come late share number 0. */
@@ -29,6 +30,7 @@ static uint32_t number_of(Place place) {
 
 uint32_t site_of(Place place) { return site_last = number_of(place); }
 
+void site_swaps(uint32_t number) { swapped[number] = true; }
 Place tg_site(uint32_t number) { return sites[number % MAX_SITES]; }
 
 /* ---- findings ----------------------------------------------------------------------------------- */
@@ -45,26 +47,31 @@ typedef struct {
     uint32_t event;     /* how many events were recorded before it */
     uint32_t others;    /* threads that were stopped for the same, */
     uint32_t uncounted; /* and whether there may be more */
+    uint32_t seen;      /* how often it was met; of a race: */
+    uint32_t alike;     /* how often both threads wrote the same value, */
+    uint32_t look;      /* a plain read that may come before an atomicCAS, */
+    uint32_t sure;      /* and whether it is known that it did not */
     char array[64];
     char text[400];
 } Found;
 
 static Found findings[MAX_FINDINGS];
 static uint32_t finding_count;
+static Found *met;     /* the one that was met last, new or known */
 static Found *counted; /* one after which the launch goes on only to count who does the same */
 
 static bool same_place(Place a, Place b) {
     return a.pc == b.pc && a.line == b.line && a.file == b.file;
 }
 
-static bool known_already(FindingKind kind, Place place, Place other) {
+static Found *known(FindingKind kind, Place place, Place other) {
     for (uint32_t i = 0; i < finding_count; i++) {
-        const Found *f = &findings[i];
+        Found *f = &findings[i];
         if (f->kind != (int)kind) continue;
-        if (same_place(f->place, place) && same_place(f->other, other)) return true;
-        if (same_place(f->place, other) && same_place(f->other, place)) return true;
+        if (same_place(f->place, place) && same_place(f->other, other)) return f;
+        if (same_place(f->place, other) && same_place(f->other, place)) return f;
     }
-    return false;
+    return NULL;
 }
 
 static void copy_path(const Fiber *fiber, uintptr_t *path) {
@@ -73,13 +80,20 @@ static void copy_path(const Fiber *fiber, uintptr_t *path) {
 }
 
 static Found *found(FindingKind kind, Place place, Place other) {
+    met = NULL;
     if (counted) { /* what else is found now may come from it */
         counted->others += counted->kind == (int)kind && same_place(counted->place, place);
         return NULL;
     }
-    if (finding_count == MAX_FINDINGS || known_already(kind, place, other)) return NULL;
-    Found *f = &findings[finding_count++];
-    *f = (Found){.kind = kind, .place = place, .other = other, .event = record_count()};
+    Found *f = known(kind, place, other);
+    if (!f && finding_count == MAX_FINDINGS) return NULL;
+    met = f ? f : &findings[finding_count++];
+    if (f) {
+        f->seen++;
+        return NULL;
+    }
+    f = met;
+    *f = (Found){.kind = kind, .place = place, .other = other, .event = record_count(), .seen = 1};
     if (tg_current) {
         f->block = tg_current->block_idx;
         f->thread = tg_current->thread_idx;
@@ -90,11 +104,19 @@ static Found *found(FindingKind kind, Place place, Place other) {
 
 /* The second thread of what was found last. */
 void found_other(Index3 block, Index3 thread) {
-    Found *f = &findings[finding_count - 1];
-    f->has_other = 1;
-    f->other_block = block;
-    f->other_thread = thread;
+    met->has_other = 1;
+    met->other_block = block;
+    met->other_thread = thread;
 }
+
+/* The number of what was met last, from 1; 0 if it is not kept. */
+uint32_t found_number(void) { return met ? (uint32_t)(met - findings) + 1 : 0; }
+/* A race of an atomic with a plain read at this site; 0: it was another one than that. */
+void found_look(uint32_t number, uint32_t site) {
+    findings[number - 1].look = site;
+    findings[number - 1].sure |= !site;
+}
+void found_alike(uint32_t number) { findings[number - 1].alike++; }
 
 void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
                  const char *format, ...) {
@@ -125,6 +147,10 @@ bool found_at(FindingKind kind, Place place, Place other, const Region *r, uintp
     return true;
 }
 
+const char *access_verb(uint32_t how) {
+    return how & ATOMIC ? "atomic" : how & WRITE ? "write" : "read";
+}
+
 /* Whether threads are counted that do what was found last; from now on they are. */
 bool findings_count(void) {
     if (counted) return true;
@@ -138,6 +164,10 @@ void findings_uncounted(void) {
 }
 
 uint32_t tg_check_findings(const Found **out) {
+    uint32_t kept = 0; /* after the launch, when nobody is counted any more */
+    for (uint32_t i = 0; i < finding_count; i++)
+        if (findings[i].sure || !swapped[findings[i].look]) findings[kept++] = findings[i];
+    finding_count = kept;
     *out = findings;
     return finding_count;
 }
@@ -154,4 +184,5 @@ void findings_forget(void) {
     finding_count = site_last = 0;
     counted = NULL;
     memset(sites, 0, sizeof sites);
+    memset(swapped, 0, sizeof swapped);
 }

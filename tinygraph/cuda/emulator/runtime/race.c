@@ -279,6 +279,18 @@ static void note_write(Cell *cell, const Access *now) {
     cell->write = *now;
 }
 
+/* A thread has looked before its atomicCAS, which expects what it has seen: if another thread has
+ * changed it in between, the atomicCAS fails.  So the look is like one by an atomic. */
+void race_expected(Cell *cell, uint32_t bits) {
+    const Fiber *me = current_fiber();
+    for (int i = 0; i < 2; i++) {
+        Access *a = &cell->reads[i];
+        const bool mine = a->block == block_label() && a->thread == me->public.linear;
+        if (mine && a->epoch == tg_worker->epoch && a->how >> VALUE_SHIFT == bits)
+            a->how |= SYNCHRONISING, site_swaps(a->site);
+    }
+}
+
 /* The current thread touches a cell.  Returns whether it races, and with whom in `conflict`. */
 bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
     const Fiber *me = current_fiber();
@@ -297,14 +309,14 @@ bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
     const bool counted_last = cell->write.how & ATOMIC && cell->atomic.how & RELEASING;
     if (!what && !counted_last && clash(&cell->atomic, how)) {
         earlier = &cell->atomic;
-        what = "an atomic";
+        what = cell->atomic.how & ATOMIC ? "an atomic" : "a write";
     }
     for (int i = 0; writes && !what && i < 2; i++) {
         if (!clash(&cell->reads[i], how)) continue;
         earlier = &cell->reads[i];
         what = "a read";
     }
-    if (what) *conflict = (Conflict){*earlier, what};
+    if (what) *conflict = (Conflict){*earlier, what, earlier == &cell->write};
     if (writes)
         note_write(cell, &now);
     else

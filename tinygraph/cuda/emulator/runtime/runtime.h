@@ -22,6 +22,7 @@
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
  *     memory.c    the memory of a program, and the heap of its kernels
+ *     clash.c     an access that meets one which nothing orders before it
  *     locks.c     locks that are taken in another order than elsewhere
  *     waits.c     blocks that do not come to an end, and for whom they wait
  *     check.c     the checker: one access to memory, one launch
@@ -82,6 +83,7 @@ typedef struct {
     void *all;
     uint64_t undefined; /* of the value, while values are followed: these bits, from this origin */
     uint32_t origin;
+    uint64_t number; /* of this call among those of the block */
 } Meeting;
 
 struct Knowledge; /* race.c: which accesses of other blocks and warps come before mine */
@@ -96,12 +98,15 @@ typedef struct Fiber {
     Place barrier; /* where it waits for the block */
     uint64_t barrier_path;
     Meeting meeting;
+    uint32_t calls; /* of its warp that it has made */
     struct CopyQueue *copies;
     /* while checking */
     uintptr_t frames[MAX_FRAMES]; /* return addresses of the calls it is in, outermost first */
     uint32_t depth;
     uint32_t clock;      /* grows at each synchronisation of this fiber */
     uint32_t seen[WARP]; /* how far the other lanes' clocks had come when we last met */
+    struct { uintptr_t address; uint32_t size, epoch, found, site; uint64_t value; }
+        look; /* a plain read that may be the first step of an atomicCAS: as what it was found */
     struct Locks *locks; /* locks.c: those that it holds */
     struct Knowledge *known, *fence; /* what comes before this thread; before its last fence */
     bool fence_in_block;
@@ -180,6 +185,7 @@ typedef struct Worker {
     uint32_t busy;    /* warps that have fresh or ready lanes, as bits */
     uint32_t alive, arrived;
     uint32_t votes, vote_result;
+    uint64_t calls;   /* of warps that its lanes have made */
     uint64_t block_number;
     uint32_t epoch;   /* barriers that the block has passed */
     bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */
@@ -234,11 +240,13 @@ static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
  * of the kernel has hooks, and a single worker executes all blocks. */
 typedef enum {
     BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
-    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC
+    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC,
+    NOTE = 64 /* beside a kind: no mistake since Volta, where threads that have left do not count */
 } FindingKind;
 enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
        OF_THE_BLOCK = 32, /* shared memory: other blocks have their own */
-       RELEASING = 64 /* an atomic after a __threadfence */ };
+       RELEASING = 64, /* an atomic after a __threadfence */
+       VALUE_SHIFT = 7 /* of a plain read: some bits of what was there, from here on */ };
 typedef struct {
     void (*block_begins)(Worker *w);
     void (*block_ends)(void);

@@ -58,6 +58,7 @@ static void vote(uint32_t warp, uint32_t lanes) {
 
 static void exchange(uint32_t warp, uint32_t lanes) {
     for (uint32_t to = lanes; to; to &= to - 1) {
+        lane_meeting(warp, first_lane(to))->value = lanes;
         const Meeting *taker = lane_meeting(warp, first_lane(to));
         for (uint32_t from = lanes; from; from &= from - 1) {
             const Meeting *giver = lane_meeting(warp, first_lane(from));
@@ -70,9 +71,10 @@ static void exchange(uint32_t warp, uint32_t lanes) {
 
 /* ---- meeting ---------------------------------------------------------------------------------- */
 
-static void complain(const Meeting *mine, Place other, const char *what) {
-    tg_observer->found(WARP_SYNC, mine->place, other, NULL, "lane %u comes to %s with mask %08x, %s",
-                tg_current->lane, CALL_NAMES[mine->call], mine->mask, what);
+static void complain(FindingKind note, const Meeting *mine, Place other, const char *what) {
+    tg_observer->found(WARP_SYNC | note, mine->place, other, NULL,
+                "lane %u comes to %s with mask %08x, %s", tg_current->lane,
+                CALL_NAMES[mine->call], mine->mask, what);
 }
 
 /* While checking: do all lanes make the same call? */
@@ -81,7 +83,7 @@ static void compare_calls(uint32_t warp, uint32_t lanes, const Meeting *mine) {
         const Meeting *other = lane_meeting(warp, first_lane(rest));
         const bool same_line = other->place.line == mine->place.line;
         if (other->call == mine->call && (same_line || mine->call == WARP_BARRIER)) continue;
-        complain(mine, other->place, "but other lanes of the mask wait in another call");
+        complain(0, mine, other->place, "but other lanes of the mask wait in another call");
         return;
     }
 }
@@ -95,7 +97,7 @@ static bool complete(uint32_t warp, const Meeting *mine) {
         const Meeting *other = lane_meeting(warp, first_lane(rest));
         if (other->mask == mine->mask) continue;
         if (tg_observer)
-            complain(mine, other->place, "but a lane that it names waits with another mask");
+            complain(0, mine, other->place, "but a lane that it names waits with another mask");
         return false;
     }
     if (tg_observer) {
@@ -111,17 +113,35 @@ static bool complete(uint32_t warp, const Meeting *mine) {
     return true;
 }
 
-/* While checking: a mask must name the caller, and nobody who has left. */
+/* While checking: the current lane names one that has left.  Since Volta it is not waited for; but
+ * it must not have come to this call, or made another one meanwhile, with a mask of its own. */
+static void check_absent(const Fiber *left, const char *what) {
+    const Fiber *me = current_fiber();
+    const Meeting *mine = &me->meeting, *last = &left->meeting;
+    const bool same = left->calls == me->calls && last->call == mine->call &&
+                      last->place.line == mine->place.line;
+    const bool apart = left->calls && !(last->mask >> me->public.lane & 1);
+    if (apart && (same || last->number > mine->number))
+        complain(0, mine, last->place, "but a lane that it names came with another mask, and left");
+    else
+        complain(NOTE, mine, (Place){0}, what);
+}
+
+/* While checking: a mask must name the caller, and be that of the others. */
 static void check_mask(const Meeting *mine) {
     const uint32_t me = 1u << tg_current->lane, warp = tg_current->warp;
     const uint32_t gone = mine->mask & lanes_of_warp(tg_worker, warp) & ~current_warp()->alive;
-    if (!(mine->mask & me)) complain(mine, (Place){0}, "which does not name the lane itself");
-    if (gone) complain(mine, (Place){0}, "which names lanes that have left the kernel");
+    if (!(mine->mask & me)) complain(0, mine, (Place){0}, "which does not name the lane itself");
+    for (uint32_t rest = gone; rest; rest &= rest - 1)
+        check_absent(lane_fiber(warp, first_lane(rest)),
+                     "which names lanes that have left the kernel");
 }
 
 static void meet(void) {
     Fiber *me = current_fiber();
     const uint32_t warp = me->public.warp, lane = 1u << me->public.lane;
+    me->calls++;
+    me->meeting.number = ++tg_worker->calls;
     if (tg_observer) check_mask(&me->meeting);
     me->meeting.mask |= lane;
     current_warp()->at_warp |= lane;
@@ -143,7 +163,7 @@ void warp_lane_left(uint32_t warp) {
         Thread *left = tg_current;
         tg_current = &fiber->public;
         if (tg_observer)
-            complain(&fiber->meeting, (Place){0}, "which names lanes that leave the kernel");
+            check_absent((Fiber *)left, "which names lanes that leave the kernel");
         const bool done = complete(warp, &fiber->meeting);
         tg_current = left;
         if (done) return;
@@ -179,13 +199,15 @@ unsigned tg_ballot(unsigned mask, int predicate, const char *file, int line) {
     return (unsigned)me->meeting.value;
 }
 
-/* All lanes of the mask see what each of them brought: 32 times `bytes` bytes, by lane. */
-void tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
+/* All lanes of the mask see what each of them brought: 32 times `bytes` bytes, by lane.  Gives the
+ * lanes that have come. */
+unsigned tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
                       const char *file, int line) {
     current_fiber()->meeting =
         (Meeting){.call = WARP_EXCHANGE, .mask = mask, .place = {file, line, 0}, .mine = mine,
                   .bytes = bytes, .all = all32};
     meet();
+    return (unsigned)current_fiber()->meeting.value;
 }
 
 /* The lanes that are at this place together: those that come here before the warp has to wait. */

@@ -12,6 +12,7 @@
 #include "host.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,13 +114,20 @@ void tg_free(void *pointer) {
         free(pointer);
 }
 
-/* The operators of C++, as they are called in object files; those of the host are in its library. */
+/* The operators of C++, as they are called in object files; those of the host are in its library,
+ * if the program needs it for anything else. */
+static void *without_library(size_t bytes) {
+    void *place = malloc(bytes ? bytes : 1);
+    if (!place) abort(); /* there is nobody who would throw */
+    return place;
+}
+
 #define TAKE(symbol)                                                            \
     void *symbol(size_t bytes) {                                                \
         static void *(*host)(size_t);                                           \
         if (of_a_kernel()) return take_locked(bytes);                           \
         if (!host) *(void **)&host = dlsym(RTLD_NEXT, #symbol);                 \
-        return host(bytes);                                                     \
+        return host ? host(bytes) : without_library(bytes);                     \
     }
 #define GIVE(symbol)                                                            \
     void symbol(void *pointer, size_t bytes) {                                  \
@@ -129,7 +137,10 @@ void tg_free(void *pointer) {
             return;                                                             \
         }                                                                       \
         if (!host) *(void **)&host = dlsym(RTLD_NEXT, #symbol);                 \
-        host(pointer, bytes);                                                   \
+        if (host)                                                               \
+            host(pointer, bytes);                                               \
+        else                                                                    \
+            free(pointer);                                                      \
     }
 TAKE(_Znwm) /* new */
 TAKE(_Znam) /* new[] */

@@ -96,8 +96,12 @@ static FindingKind last_kind(void) {
     uint32_t tg_check_findings(const void **);
     const void *table;
     uint32_t tg_finding_size(void);
-    const uint32_t found = tg_check_findings(&table);
-    return found ? *(const int32_t *)((const char *)table + (size_t)(found - 1) * tg_finding_size()) : 0;
+    for (uint32_t left = tg_check_findings(&table); left--;) {
+        const char *found = (const char *)table + (size_t)left * tg_finding_size();
+        const int32_t kind = *(const int32_t *)found;
+        if (!(kind & NOTE)) return (FindingKind)kind;
+    }
+    return 0;
 }
 
 /* As a GPU says it: the place, the thread, the condition. */
@@ -131,11 +135,14 @@ static void run(const char *name, Entry entry, const void *packed, size_t bytes,
     }
     if (!kind) return;
     host_break(error_of(&failure, worst));
-    if (failure.kind == FAIL_TRAP)
-        tell_assertion(&failure);
-    else if (!found)
-        host_send_failure(name, &failure);
+    const bool own = failure.kind == FAIL_TRAP &&
+        (!strncmp(failure.text, "assertion", 9) || !strcmp(failure.text, "__trap()"));
+    if (failure.kind == FAIL_TRAP) tell_assertion(&failure);
+    if (!own && !found) host_send_failure(name, &failure);
 }
+
+/* A thread is done, and nothing is destroyed that it was called with. */
+void tg_thread_returns(void) { block_thread_leaves(); }
 
 cudaError_t tg_program_launch(const char *name, Entry entry, const void *packed, size_t bytes,
                               const uint32_t grid[3], const uint32_t block[3], size_t shared, int together,

@@ -98,20 +98,22 @@ uint32_t tg_check_findings(const void **out);
 uint32_t tg_finding_size(void);
 void tg_finding_files(uint32_t number, const char **file, const char **other);
 
-/* Send the findings of a launch, and how many there are. */
+/* Send the findings of a launch; gives how many there are beside notes. */
 uint32_t host_send_findings(const char *launch) {
     const void *table;
     const uint32_t count = tg_check_findings(&table), size = tg_finding_size();
+    uint32_t mistakes = 0;
     for (uint32_t i = 0; i < count; i++) {
         const char *file, *other;
         tg_finding_files(i, &file, &other);
+        mistakes += !(*(const int32_t *)((const char *)table + (size_t)i * size) & NOTE);
         send("F", 1);
         send_text(launch);
         send_bytes((const char *)table + (size_t)i * size, size);
         send_text(file);
         send_text(other);
     }
-    return count;
+    return mistakes;
 }
 
 void host_send_failure(const char *launch, const Failure *failure) {

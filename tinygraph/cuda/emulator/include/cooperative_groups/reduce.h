@@ -17,10 +17,10 @@ template <class T, class Operation>
 T reduce(const tg_lane_group &group, T value, Operation operation, TG_HERE)
 {
     T all[32];
-    tg_warp_exchange(group.mask, &value, sizeof(T), all, file, line);
+    const unsigned here = tg_warp_exchange(group.mask, &value, sizeof(T), all, file, line);
     unsigned count = 0;
     T ranked[32];
-    for (unsigned rest = group.mask; rest; rest &= rest - 1) ranked[count++] = all[__ffs((int)rest) - 1];
+    for (unsigned rest = here; rest; rest &= rest - 1) ranked[count++] = all[__ffs((int)rest) - 1];
     for (unsigned half = 16; half; half /= 2)
         for (unsigned i = 0; i < half && i + half < count; i++)
             ranked[i] = operation(ranked[i], ranked[i + half]);

@@ -9,10 +9,10 @@ template <class T, class Operation>
 T inclusive_scan(const tg_lane_group &group, T value, Operation operation, TG_HERE)
 {
     T all[32];
-    tg_warp_exchange(group.mask, &value, sizeof(T), all, file, line);
+    const unsigned here = tg_warp_exchange(group.mask, &value, sizeof(T), all, file, line);
     bool first = true;
     T sum = value;
-    for (unsigned rest = group.mask & ((2u << tg_lane()) - 1); rest; rest &= rest - 1, first = false)
+    for (unsigned rest = here & ((2u << tg_lane()) - 1); rest; rest &= rest - 1, first = false)
         sum = first ? all[__ffs((int)rest) - 1] : operation(sum, all[__ffs((int)rest) - 1]);
     return sum;
 }
