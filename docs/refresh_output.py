@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+from benchmarks import kernels
 from tinygraph.base.errors import TinygraphError
 from tinygraph.cli import main
 from tinygraph.cuda import nvrtc
@@ -103,14 +104,18 @@ def _needs_another_nvrtc(text: str) -> bool:
 
 
 def run(command: str, folder: str) -> str:
-    """What `tinygraph ...` prints, with `NAME=VALUE` before it for the environment."""
+    """What a command prints, with `NAME=VALUE` before it for the environment."""
     words = shlex.split(command)
     environment = {}
     while words and "=" in words[0]:
         name, _, value = words.pop(0).partition("=")
         environment[name] = value
-    if words[:1] != ["tinygraph"]:
-        raise ValueError(f"a page runs `tinygraph`, not {command!r}")
+    programs = {("tinygraph",): main, ("python", "-m", "benchmarks.kernels"): kernels.main}
+    program, arguments = next(
+        (run, words[len(name) :])
+        for name, run in programs.items()
+        if (*words,)[: len(name)] == name
+    )
     printed = io.StringIO()
     with (
         mock.patch.dict(os.environ, environment),
@@ -118,7 +123,7 @@ def run(command: str, folder: str) -> str:
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),
     ):
-        main(words[1:])
+        kernels.main(words[3:]) if tool else main(words[1:])
     return printed.getvalue()
 
 
