@@ -50,7 +50,8 @@ def copy(tmp_path):
     for folder in ("tinygraph", "tests", "docs"):
         ignored = shutil.ignore_patterns("__pycache__", "_build", "generated")
         shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
-    for path in [ROOT / "pyproject.toml", *ROOT.glob("*.py"), *ROOT.glob("*.md"), ROOT / "LICENSE"]:
+    beside = [*ROOT.glob("*.toml"), *ROOT.glob("*.py"), *ROOT.glob("*.md"), ROOT / "LICENSE"]
+    for path in beside:
         shutil.copy(path, root)
     return root
 

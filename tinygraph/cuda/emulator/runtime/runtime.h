@@ -16,11 +16,11 @@
  *     faults.c    wild pointers, stack overflow, kernels that never end
  *     launch.c    a launch, its workers and their pool
  *
- *     race.c      who touched which byte, and whether the two were ordered
  *     profile.c   sectors and bank conflicts of each line
  *     arrays.c    the checker's arrays and the state of their bytes
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
+ *     race.c      who touched which byte, and whether the two were ordered
  *     memory.c    the memory of a program, and the heap of its kernels
  *     clash.c     an access that meets one which nothing orders before it
  *     locks.c     locks that are taken in another order than elsewhere
