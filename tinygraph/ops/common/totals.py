@@ -37,8 +37,9 @@ def total(x: Array, axes: Shape, out: Array) -> Array:
     >>> sums.round().tolist()  # one added to the other: 105892
     [104858.0, 104858.0]
     """
-    terms = math.prod([x.shape[a] for a in axes])
-    if terms <= CHAIN or x.dtype.kind != "f":  # integers are exact
+    line = axes and axes[0] == x.ndim - len(axes) and x.flags.c_contiguous  # numpy's own pairs
+    exact = x.dtype.kind != "f"  # as integers are
+    if line or exact or math.prod([x.shape[a] for a in axes]) <= CHAIN:
         np.add.reduce(x, axis=axes, dtype=out.dtype, out=out, keepdims=out.ndim == x.ndim)
         return out
     order = sorted(range(x.ndim), key=lambda a: -abs(x.strides[a]))  # the largest step first
