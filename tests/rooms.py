@@ -37,9 +37,12 @@ def module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {
-    module(path): path for folder in (PACKAGE, COURSE) for path in sorted(folder.rglob("*.py"))
-}
+# Both packages; exercises are no room: in a wheel they lie in the course's package.
+HOUSE = [
+    *sorted(PACKAGE.rglob("*")),
+    *sorted(p for p in COURSE.rglob("*") if COURSE / "exercises" not in p.parents),
+]
+FILES = {module(path): path for path in HOUSE if path.suffix == ".py"}
 
 
 def room_of(name: str) -> str:
@@ -140,7 +143,7 @@ class Size:
 def sizes() -> dict[str, Size]:
     """The size of each room, and of what lies beside them."""
     found = {room: Size() for room in [*FLOORS, *TOPS]}
-    for path in sorted([*PACKAGE.rglob("*"), *COURSE.rglob("*")]):
+    for path in HOUSE:
         if path.suffix in SUFFIXES and "__pycache__" not in path.parts:
             text = path.read_text(encoding="utf-8")
             size = found[room_of(module(path))]
