@@ -1,4 +1,4 @@
-"""Exercise 7: it is the op of the framework; answers in other styles are right, or named."""
+"""Exercise 7: it is the op of the framework."""
 
 import numpy as np
 import pytest

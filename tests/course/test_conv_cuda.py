@@ -1,4 +1,4 @@
-"""Exercise 12: right and wrong kernels in other styles; they are the framework's layers."""
+"""Exercise 12: its kernels are the framework's layers."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Exercise 13: right and wrong kernels in other styles, their bits, and the bytes they move."""
+"""Exercise 13: the bits of its kernels, and the bytes they move."""
 
 import numpy as np
 import pytest

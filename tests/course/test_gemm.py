@@ -1,4 +1,4 @@
-"""Exercise 11: right and wrong kernels in other styles, and that it is the framework's product."""
+"""Exercise 11: it is the framework's product."""
 
 from functools import partial
 

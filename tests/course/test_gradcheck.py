@@ -1,4 +1,4 @@
-"""Exercise 5: it judges as the framework's check does; other styles are right, or named."""
+"""Exercise 5: it judges as the framework's check does."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exercise 4: it is the walk of the framework; answers in other styles are right, or named."""
+"""Exercise 4: it is the walk of the framework."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exercise 2: loss, gradient and least squares; answers in other styles are right, or named."""
+"""Exercise 2: loss, gradient and least squares are the framework's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exercise 9: kernels in another style, and that bytes count."""
+"""Exercise 9: bytes count."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Exercise 3: it is the graph's backward; answers in other styles are right, or named."""
+"""Exercise 3: it is the graph's backward."""
 
 import numpy as np
 import pytest

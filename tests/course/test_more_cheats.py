@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.course.bodies import with_step
 from tests.course.test_exercises import of
 from tinygraph_course.content.exercise import find
+from tinygraph_course.content.marks import with_body
 
 LOSS = """
     import tinygraph as tg
@@ -135,5 +135,7 @@ CHEATS = {  # exercise, step, the body of its gap
 def test_a_cheat_gains_no_step(cheat, tmp_path):
     name, step, body = CHEATS[cheat]
     exercise = find(name)
-    outcome = of(exercise, with_step(exercise, step, body), tmp_path)
+    outcome = of(
+        exercise, with_body(exercise.marked, step, body.strip("\n").splitlines()), tmp_path
+    )
     assert step not in outcome.passed and outcome.failure is not None

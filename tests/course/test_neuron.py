@@ -1,4 +1,4 @@
-"""Exercise 1: it is the framework's neuron; answers in other styles are right, or named."""
+"""Exercise 1: it is the framework's neuron."""
 
 import numpy as np
 import pytest

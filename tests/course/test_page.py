@@ -9,7 +9,7 @@ import pytest
 
 from tests.show.stepping.pages import data_of
 from tinygraph.cli import main
-from tinygraph_course.checking.check import Outcome, check
+from tinygraph_course.checking.check import check
 from tinygraph_course.checking.goals import missed
 from tinygraph_course.checking.steps import Failure
 from tinygraph_course.commands.page import address, write_page
@@ -60,8 +60,9 @@ def test_the_page_has_exactly_the_launch_that_failed(wrong, tmp_path):
     ("kind", "end"), [("race", "&step=mistake"), ("values", ""), ("barriers", ""), ("bytes", "")]
 )
 def test_a_page_is_opened_at_a_mistake_where_one_was_found(kind, end, tmp_path):
-    outcome = Outcome(SUMS, [1], 2, Failure(kind, block=3, request={}))
-    assert address(tmp_path / "page.html", outcome).endswith(f"page.html#block=3{end}")
+    assert address(tmp_path / "page.html", Failure(kind, block=3)).endswith(
+        f"page.html#block=3{end}"
+    )
 
 
 @pytest.mark.second

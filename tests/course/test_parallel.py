@@ -1,4 +1,4 @@
-"""Exercise 15: its step is that of one worker; answers in other styles are right, or named."""
+"""Exercise 15: its step is that of one worker."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exercise 16: its functions are those of the recipe; other styles are right, or named."""
+"""Exercise 16: its functions are those of the recipe."""
 
 import numpy as np
 import pytest

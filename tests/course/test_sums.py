@@ -1,4 +1,4 @@
-"""Exercise 10: answers in other styles, and the picture."""
+"""Exercise 10: what a wrong kernel shows, and the picture."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exercise 14: it is what the framework computes; other styles are right, or named."""
+"""Exercise 14: it is what the framework computes."""
 
 import numpy as np
 import pytest

@@ -209,8 +209,8 @@ def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> Che
     offer = offer.format(exercise.number) if folder.take(outcome) >= SAME else ""
     wiped()
     failure = outcome.failure
-    paged = failure is not None and failure.request is not None
-    show(outcome, address(folder.page(exercise), outcome) if paged else "", offer)
+    where = address(folder.page(exercise), failure) if failure and failure.request else ""
+    show(outcome, where, offer)
     if answers := folder.answers(exercise):
         say("\n".join(["", *(part for line in answers for part in wrapped(line, width()) or [""])]))
     page = write_page(outcome, folder.page(exercise))

@@ -9,7 +9,7 @@ from tinygraph.files.sealed import write_atomically
 from tinygraph_course.checking.check import Outcome
 from tinygraph_course.checking.goals import COUNTS
 from tinygraph_course.checking.learner import Died, Learner
-from tinygraph_course.checking.steps import answer_of
+from tinygraph_course.checking.steps import Failure, answer_of
 
 
 def write_page(outcome: Outcome, target: Path) -> str:
@@ -45,12 +45,10 @@ def write_page(outcome: Outcome, target: Path) -> str:
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, page.encode())
-    return address(target, outcome)
+    return address(target, failure)
 
 
-def address(page: Path, outcome: Outcome) -> str:
+def address(page: Path, failure: Failure) -> str:
     """The address that opens a page, at the mistake where the checker has found one."""
-    failure = outcome.failure
-    assert failure is not None
     where = "" if failure.kind in {"values", *COUNTS} else "&step=mistake"
     return f"{page.resolve().as_uri()}#block={failure.block}{where}"
